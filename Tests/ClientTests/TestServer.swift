@@ -37,7 +37,7 @@ final class TestServer: Sendable {
 
   /// Waits until clients have reset this many streams. Returns false after a timeout.
   func sawResets(_ count: Int) -> Bool {
-    for _ in 0..<500 where shared.resets.load(ordering: .relaxed) < count { usleep(10_000) }
+    for _ in 0..<6_000 where shared.resets.load(ordering: .relaxed) < count { usleep(10_000) }
     return shared.resets.load(ordering: .relaxed) == count
   }
 }

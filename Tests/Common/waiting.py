@@ -15,5 +15,5 @@ def comes_true(holds: Callable[[], object], seconds: float, pause_seconds: float
     return True
 
 
-def until(holds: Callable[[], object], seconds: float = 10, otherwise: str = "it did not come to that in time") -> None:
+def until(holds: Callable[[], object], seconds: float = 60, otherwise: str = "it did not come to that in time") -> None:
     assert comes_true(holds, seconds), otherwise

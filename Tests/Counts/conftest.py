@@ -84,7 +84,7 @@ class Sessions:
 
     def call(self, path: str, body: bytes) -> bytes:
         """Returns the refresh token of the answer, which has a session as its first field."""
-        reply = self.connection.call(request(path), message(body), timeout_seconds=10)
+        reply = self.connection.call(request(path), message(body), timeout_seconds=30)
         assert reply.status == 0, str(reply)
         return fields(fields(reply.data[5:])[1])[3]
 
@@ -163,9 +163,9 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         started.append(servers.start(tmp_path))
         with Connection(started[-1].port) as connection:
             account = message(text_field(1, EMAIL) + text_field(2, PASSWORD))
-            connection.call(request(CREATE), account, timeout_seconds=10)
+            connection.call(request(CREATE), account, timeout_seconds=30)
             for method in METHODS.values():
-                reply = connection.call(request(method.path), message(method.body), timeout_seconds=10)
+                reply = connection.call(request(method.path), message(method.body), timeout_seconds=30)
                 assert reply.status == 0 and len(reply.data) == 5 + method.answer_bytes, str(reply)
         return Counted(started[-1], report)
 

@@ -31,7 +31,7 @@ import grpc
 from checker import Found, Ledger, PostgresCheck
 from clients import Client, fresh_email, password
 from journal import Entry, Journal, read
-from kill_loop import Loads
+from kill_loop import Loads, wait_for_changes
 from postgres import Database, Unavailable
 from postgres_pair import Pair
 from processes import Server, Simulator, prepare
@@ -42,7 +42,9 @@ REPLICAS = 2
 # The parts of a round: the load before the fault, and the time that a database is away or hangs.
 BEFORE_SECONDS, AWAY_SECONDS, HUNG_SECONDS = (0.2, 1.0), (0.0, 1.0), (0.5, 6.0)
 NETWORK_SECONDS, FULL_SECONDS = 3.0, 1.0
-SERVING_SECONDS = 30.0
+# Acknowledged changes before each fault, for which a slow machine needs longer than that.
+CHANGES_BEFORE = 20
+SERVING_SECONDS = 120.0
 PROBE_PAUSE_SECONDS = 0.02
 DISK_MEBIBYTES = 160
 
@@ -133,6 +135,7 @@ class Field:
             probe.take()
         loop.loads.tell("load", f"rush-{self.name}-{number}@example.com")
         time.sleep(loop.chance.uniform(*BEFORE_SECONDS))
+        wait_for_changes(loop.folder.glob(f"journal-{self.name}-*"), self.ends, CHANGES_BEFORE)
         befall()
         self.wait_until_served()
         loop.result.befallen[kind] += 1

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,22 +77,25 @@ class Run:
     def __init__(self, folder: Path, seed: int, store: str, faults: list[str], kept: Path | None = None) -> None:
         self.folder, self.store, self.faults, self.result, self.kept = folder, store, faults, Result(seed), kept
 
-    def run(self, histories: int) -> Result:
+    def run(self, histories: int, is_enough: Callable[[Result], bool] = lambda _: True) -> Result:
+        """Makes so many histories, and then more until the result is enough."""
         begun = time.monotonic()
         with Grounds(prepare(self.folder), self.store, self.faults) as grounds:
-            asyncio.run(self._run(grounds, histories))
+            asyncio.run(self._run(grounds, histories, is_enough))
             self.result.faults = grounds.befallen
         self.result.seconds = time.monotonic() - begun
         return self.result
 
-    async def _run(self, grounds: Grounds, histories: int) -> None:
+    async def _run(self, grounds: Grounds, histories: int, is_enough: Callable[[Result], bool]) -> None:
         credentials = channel_credentials(self.folder, certificate="web")
         lines = [Line(grpc.aio.secure_channel(f"localhost:{port}", credentials, CHANNEL))
                  for port in grounds.ports(CALLERS)]
         await asyncio.gather(*(line.channel.channel_ready() for line in lines))
         collecting = asyncio.create_task(grounds.collect_mail())
-        for first in range(0, histories, TOGETHER):
-            numbers = range(first, min(first + TOGETHER, histories))
+        first = 0
+        while first < histories or not is_enough(self.result):
+            numbers = range(first, min(first + TOGETHER, histories) if first < histories else first + TOGETHER)
+            first = numbers.stop
             worlds = [World(random.Random(f"{self.result.seed} {number}"), grounds.simulator, grounds.mailed)
                       for number in numbers]
             over, calls = asyncio.Event(), len(worlds) * len(lines) * CALLS_EACH

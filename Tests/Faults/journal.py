@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+# In the line of an acknowledged change.
+TOLD = b'"event": "told"'
+
 
 @dataclass
 class Entry:

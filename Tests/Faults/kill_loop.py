@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,14 +25,18 @@ from pathlib import Path
 import surroundings  # noqa: F401
 
 from checker import Check, Found, Ledger
-from journal import Journal, read
+from journal import TOLD, Journal, read
 from people import Actor
 from processes import Server, Simulator, prepare
+from waiting import comes_true
 
 PROCESSES, CLIENTS_EACH = 2, 4
 # Kills before a new database replaces the old one, since an integrity check reads all of it.
 KILLS_PER_DATABASE = 50
 KILL_AFTER_SECONDS = (0.005, 0.3)
+# Acknowledged changes before a kill, for which a slow machine needs longer than that.
+CHANGES_BEFORE_MOST = 16
+WAIT_SECONDS_MOST = 60.0
 
 
 def serve_loads(number: int, seed: int, orders: Connection) -> None:
@@ -107,6 +111,13 @@ class Loads:
             process.join()
 
 
+def wait_for_changes(journals: Iterable[Path], ends: dict[Path, int], count: int) -> None:
+    """Waits for acknowledged changes after these ends of the journals. Without them, the result shows what is wrong."""
+    paths = list(journals)
+    comes_true(lambda: sum(path.read_bytes()[ends.get(path, 0):].count(TOLD) for path in paths) >= count,
+               WAIT_SECONDS_MOST)
+
+
 @dataclass
 class Result:
     seed: int
@@ -145,13 +156,14 @@ class KillLoop:
         return self.result
 
     def use_database(self, era: int, kills: int) -> None:
-        ledger, ends = Ledger(), {}
+        ledger, ends = Ledger(), dict[Path, int]()
         self.loads.tell("database", self.folder, self.simulator, era)
         server = Server.start(self.folder, self.simulator)
         for kill in range(era, era + kills):
             self.result.found.broken += self.loads.tell("greet", server)
             self.loads.tell("load", f"rush-{kill}@example.com")
             time.sleep(self.chance.uniform(*KILL_AFTER_SECONDS))
+            wait_for_changes(self.folder.glob(f"journal-{era}-*"), ends, self.chance.randint(0, CHANGES_BEFORE_MOST))
             server.kill()
             self.result.kills += 1
             self.result.found.broken += self.loads.tell("end")

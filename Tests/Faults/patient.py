@@ -21,8 +21,9 @@ MEANT = re.compile(r"(?:Crypto|Text|WebAuthn)/\w+\.swift:\d+: (?:Precondition fa
 TRAP_SAYS = re.compile("Fatal error|Precondition failed")
 # A fault, and an invalid configuration.
 ORDERLY_ENDS = (1, 78)
-# Maximum time of the script for a new user after the fault.
-RECOVERY_SECONDS_MOST = 1.0
+# Maximum time of the script for a new user after the fault, and of a connection's end. Both usually take a fraction of
+# a second. The server's own time limits, which would hide an error, end after ten.
+RECOVERY_SECONDS_MOST = 8.0
 # libcrypto keeps the buffers of its error queues, sixteen for each thread, when it clears them.
 KEPT_MOST = {Point.MEMORY_NGHTTP2: 0, Point.MEMORY_OPENSSL: 64, Point.MEMORY_FIDO2: 0}
 
@@ -66,13 +67,9 @@ class Patient:
             self.day.live(caller)
 
     def expect_served(self) -> None:
-        """Allows a second try, since the machine may have been busy during the first."""
-        assert self.seconds_of_a_day() < RECOVERY_SECONDS_MOST or self.seconds_of_a_day() < RECOVERY_SECONDS_MOST
-
-    def seconds_of_a_day(self) -> float:
         began = time.monotonic()
         self.live_undisturbed()
-        return time.monotonic() - began
+        assert time.monotonic() - began < RECOVERY_SECONDS_MOST
 
     def check(self, number: int) -> None:
         """After the failure: the same script succeeds, acknowledged changes are there, no memory is leaked."""
@@ -141,6 +138,6 @@ class Patient:
         return all(now[point] <= self.at_rest[point] + most for point, most in KEPT_MOST.items())
 
     @staticmethod
-    def wait_until(holds: Callable[[], bool], timeout_seconds: float = 2) -> bool:
+    def wait_until(holds: Callable[[], bool], timeout_seconds: float = RECOVERY_SECONDS_MOST) -> bool:
         # Runs after each of thousands of failures, so long pauses would take most of the time.
         return comes_true(holds, timeout_seconds, pause_seconds=0.002)

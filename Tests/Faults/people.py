@@ -59,6 +59,7 @@ class Operation:
     heard: Callable[[Person, Any], None]
     # Rejections that count as an answer.
     may_refuse: tuple[str, ...] = ()
+    # When it was asked first, after which the grace time of a refresh may have begun.
     asked_at: float = 0.0
 
 
@@ -127,7 +128,7 @@ class Actor:
     def perform(self, operation: Operation) -> bool:
         """Returns False without an answer. The caller must repeat the call."""
         self.unheard = operation
-        operation.asked_at = time.monotonic()
+        operation.asked_at = operation.asked_at or time.monotonic()
         self.note("asked", operation)
         try:
             answer = operation.ask(self.client)

@@ -32,7 +32,8 @@ def older_replica(
 
 
 def launched(folder: Path, conninfo: str, chosen: Settings, program: Path) -> Server:
-    chosen["store"] = {"postgres": {"conninfo": conninfo, "connections": CONNECTIONS}}
+    further = chosen["store"].get("postgres", {})
+    chosen["store"] = {"postgres": {"conninfo": conninfo, "connections": CONNECTIONS} | further}
     server = Server(folder, chosen["listen"]["port"], chosen, program=program)
     server.launch()
     return server

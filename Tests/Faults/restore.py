@@ -29,8 +29,11 @@ import grpc
 from clients import Client, fresh_email
 from latchkey.v1.event_service_pb2 import EVENT_TYPE_ACCOUNT_CREATED
 from processes import LATCHKEYD, Server, Simulator, prepare
+from waiting import until
 
 LATCHKEY = LATCHKEYD.parent / "latchkey"
+# Users who sign up before a backup, and after it.
+ANSWERED_LEAST = 20
 SETTINGS = {"throttles": {"sign_ups_per_caller_max": 0}}
 
 
@@ -61,6 +64,9 @@ class Follower:
         except grpc.RpcError:
             pass
 
+    def wait(self, cursor: str) -> None:
+        until(lambda: any(each == cursor for each, _ in self.events), otherwise="the backup's last event did not come")
+
     def join(self) -> None:
         self._thread.join()
 
@@ -89,6 +95,12 @@ class Crowd:
         except Exception:
             client.close()
 
+    def work(self, seconds: float) -> None:
+        """Waits so many seconds, and until enough further users were answered."""
+        wanted = len(self.answered) + ANSWERED_LEAST
+        time.sleep(seconds)
+        until(lambda: len(self.answered) >= wanted)
+
     def join(self) -> None:
         for thread in self._threads:
             thread.join()
@@ -100,11 +112,12 @@ def round_of(folder: Path, simulator: Simulator, options: argparse.Namespace, re
     try:
         admin = Client(server, key="admin")
         follower, crowd = Follower(admin), Crowd(server, options.users)
-        time.sleep(options.seconds)
+        crowd.work(options.seconds)
         before = set(crowd.answered)
         backup = admin.backup()
         after = set(crowd.answered)
-        time.sleep(options.seconds)
+        crowd.work(options.seconds)
+        follower.wait(backup.event_cursor)
         server.kill()
         crowd.join()
         follower.join()

@@ -27,8 +27,9 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture
 def server(database: Database, folder: Path, simulator: Simulator) -> Iterator[Server]:
-    # A count of one row, so that its lock blocks every sign-up.
-    running = replica(folder, simulator, database.conninfo, throttles={"sign_ups_per_caller_max": 1_000})
+    # A count of one row, so that its lock blocks every sign-up, for as long as a test needs.
+    running = replica(folder, simulator, database.conninfo, throttles={"sign_ups_per_caller_max": 1_000},
+                      store={"postgres": {"lock_seconds": 60, "statement_seconds": 60}})
     yield running
     running.stop()
 
@@ -91,14 +92,14 @@ def test_a_change_that_fails_after_the_deadline_ends_with_deadline_exceeded(
     wanted = accounts.CreateRequest(email=fresh_email(), password=PASSWORD).SerializeToString()
     with Locked(database, server) as locked, Connection(server.port) as connection:
         stream = connection.stream()
-        connection.write(connection.headers(stream, request(CREATE, ("grpc-timeout", "2000m"))))
+        connection.write(connection.headers(stream, request(CREATE, ("grpc-timeout", "3000m"))))
         connection.body(stream, message(wanted))
         until(locked.waiting)
         # The change is in progress: until its outcome is known, the caller receives no answer.
         with pytest.raises(TimeoutError):
-            connection.reply(stream, timeout_seconds=2.5)
+            connection.reply(stream, timeout_seconds=3.5)
         locked.end_who_waits()
-        assert connection.reply(stream, timeout_seconds=5).status == DEADLINE_EXCEEDED
+        assert connection.reply(stream).status == DEADLINE_EXCEEDED
     until(lambda: len(lines(server, CREATE)) == 2)
     assert lines(server, CREATE) == [OK, {"outcome": "DEADLINE_EXCEEDED"}]
 
@@ -114,6 +115,7 @@ def test_a_call_past_its_deadline_has_one_log_line_although_its_work_ends_later(
             assert reply.status == DEADLINE_EXCEEDED
             # Wait until the fetch has given up, too.
             time.sleep(1.2)
+            until(lambda: lines(server, SIGN_IN))
     finally:
         simulator.behave("oidc.hanging", "well")
     assert lines(server, SIGN_IN) == [{"outcome": "DEADLINE_EXCEEDED"}]

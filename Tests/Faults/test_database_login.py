@@ -192,7 +192,7 @@ def test_a_changed_password_applies_to_the_next_connection(guarded: Guarded, run
     create(running)  # on the existing connections
     guarded.keep_password()
     guarded.database.terminate_backends()
-    create(running, seconds=5)
+    create(running, seconds=30)
     expect_all_connections(guarded)
 
     guarded.password = "and one more " + former
@@ -203,7 +203,7 @@ def test_a_changed_password_applies_to_the_next_connection(guarded: Guarded, run
         create(running)
     assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
     guarded.keep_password()
-    create(running, seconds=10)
+    create(running, seconds=30)
     told = [line["debug"] for line in running.lines() if line.get("outcome") == "STORE_UNAVAILABLE"]
     assert any("password authentication failed" in why for why in told)
     log = running.log.read_text()

@@ -67,7 +67,7 @@ def test_every_failed_sync_stops_the_process_and_loses_nothing_acknowledged(pati
         tried += 1
         process = patient.server.process
         assert process is not None
-        assert process.wait(10) in (-signal.SIGILL, -signal.SIGTRAP)
+        assert process.wait(60) in (-signal.SIGILL, -signal.SIGTRAP)
         assert SYNC_SAYS in patient.said()
         patient.start_over()
         patient.live_undisturbed()
@@ -88,7 +88,7 @@ def test_a_full_disk_rejects_only_changes_and_the_server_recovers_with_free_room
                            auth.FetchProvidersResponse)
         assert fetched.registered
         assert health(patient) == NOT_SERVING
-    assert patient.wait_until(lambda: health(patient) == SERVING, 10), "a probe finds that there is room"
+    assert patient.wait_until(lambda: health(patient) == SERVING, 30), "a probe finds that there is room"
     full = [line for line in patient.server.lines() if line["message"] == FULL_SAYS]
     assert len(full) == 1, "one line, not one for each call"
     with Caller(patient.server) as one:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import secrets
 from collections.abc import Callable
@@ -14,7 +13,7 @@ import callers
 import pytest
 from calls import Service
 from grounds import FAULTS
-from histories import TOGETHER, Run, explain, service
+from histories import TOGETHER, Result, Run, explain, service
 from kept import keep, read
 from linear import Operation, Search, check, parts, shorten
 from model import Answer, Call
@@ -24,15 +23,20 @@ HISTORIES = 60
 PARTNER, CORP = "oidc.partner", "oidc.corp"
 
 
-@pytest.mark.timeout(300)
+def has_many_kinds(result: Result) -> bool:
+    """A slow machine answers few calls between two kills."""
+    return (result.unheard > HISTORIES and result.kinds["refresh session"] > HISTORIES
+            and result.kinds["complete session"] > HISTORIES / 4)
+
+
+@pytest.mark.timeout(600)
 def test_one_order_explains_all_answers_across_kills_and_cut_connections(tmp_path: Path) -> None:
-    result = Run(tmp_path, secrets.randbelow(1 << 32), "sqlite", ["kill", "proxy"]).run(HISTORIES)
+    result = Run(tmp_path, secrets.randbelow(1 << 32), "sqlite", ["kill", "proxy"]).run(HISTORIES, has_many_kinds)
     print(result)
     assert result.is_good, "\n".join([str(result), *result.violations])
-    assert result.histories == HISTORIES and result.calls > 80 * HISTORIES
+    assert result.histories >= HISTORIES and result.calls > 80 * HISTORIES and has_many_kinds(result)
     # At least one in each group of histories.
-    assert result.faults["kill"] >= HISTORIES / TOGETHER and result.unheard > HISTORIES
-    assert result.kinds["refresh session"] > HISTORIES and result.kinds["complete session"] > HISTORIES / 4
+    assert result.faults["kill"] >= HISTORIES / TOGETHER
 
 
 @pytest.mark.timeout(300)
@@ -45,7 +49,7 @@ def test_one_order_explains_all_answers_of_two_replicas_across_their_faults(tmp_
     assert all(result.faults[each] for each in FAULTS), result.faults
 
 
-# Errors of a broken server, simulated by a layer in front of the real one. A few histories must find each.
+# Errors of a broken server, simulated by a layer in front of the real one. A few histories usually find each.
 
 def stale(perform: Any) -> Any:
     """Returns old answers to reads."""
@@ -97,8 +101,8 @@ def forgetful(perform: Any) -> Any:
 def test_a_server_with_a_planted_error_is_detected(
         breaks: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "perform", breaks(callers.perform))
-    # The visibility of the error depends on the order of calls; in this many histories the check cannot miss it.
-    result = Run(tmp_path, 1, "sqlite", []).run(20)
+    # The visibility of the error depends on the order of calls.
+    result = Run(tmp_path, 1, "sqlite", []).run(20, lambda result: bool(result.violations))
     assert result.violations, str(result)
     print(result.violations[0])
 

@@ -22,7 +22,7 @@ from waiting import until
 
 DISK_MEBIBYTES = 160
 # Outages that callers may see if the database returns immediately, and if its machine is lost (its lease is 8 s).
-OUTAGE_SECONDS_MOST, FAILOVER_SECONDS_MOST = 8.0, 25.0
+OUTAGE_SECONDS_MOST, FAILOVER_SECONDS_MOST = 32.0, 100.0
 
 
 # The tools.
@@ -30,8 +30,9 @@ OUTAGE_SECONDS_MOST, FAILOVER_SECONDS_MOST = 8.0, 25.0
 class Writer:
     """Counts up in a table, in one transaction each, until it is stopped. Remembers acknowledged numbers."""
 
-    def __init__(self, conninfo: str) -> None:
-        self.conninfo, self.acknowledged, self.failures = conninfo, list[int](), 0
+    def __init__(self, conninfo: str, connect_seconds: int) -> None:
+        self.conninfo = f"{conninfo} connect_timeout={connect_seconds}"
+        self.acknowledged, self.failures = list[int](), 0
         with psycopg.connect(conninfo, autocommit=True) as made:
             made.execute("CREATE TABLE IF NOT EXISTS counted (number BIGINT PRIMARY KEY)")
         self.is_over = threading.Event()
@@ -42,7 +43,7 @@ class Writer:
         number = 0
         while not self.is_over.is_set():
             try:
-                with psycopg.connect(self.conninfo, autocommit=True, connect_timeout=2) as rows:
+                with psycopg.connect(self.conninfo, autocommit=True) as rows:
                     while not self.is_over.is_set():
                         number += 1
                         rows.execute("INSERT INTO counted VALUES (%s)", [number])
@@ -61,8 +62,8 @@ class Writer:
 
 
 @contextlib.contextmanager
-def writing(conninfo: str) -> Iterator[Writer]:
-    writer = Writer(conninfo)
+def writing(conninfo: str, connect_seconds: int = 30) -> Iterator[Writer]:
+    writer = Writer(conninfo, connect_seconds)
     try:
         yield writer
     finally:
@@ -125,8 +126,8 @@ def test_a_bad_network_before_the_database_costs_connections(database: Database,
     proxy.behaviour = lambda: trouble(0.01) if trouble is Slow else trouble("up", 2_000)
     # No answer counts as an end too, since psycopg would wait forever for a stalled connection.
     impatient = " tcp_user_timeout=500 keepalives_idle=1"
-    with psycopg.connect(Database.conninfo_by(proxy.port) + impatient, autocommit=True, connect_timeout=2) as rows:
-        timer = threading.Timer(2, proxy.cut_all)
+    with psycopg.connect(Database.conninfo_by(proxy.port) + impatient, autocommit=True, connect_timeout=30) as rows:
+        timer = threading.Timer(2 if trouble is Stall else 60, proxy.cut_all)
         timer.start()
         begun = time.monotonic()
         with contextlib.suppress(psycopg.Error):
@@ -135,9 +136,9 @@ def test_a_bad_network_before_the_database_costs_connections(database: Database,
         took, is_broken = time.monotonic() - begun, rows.broken
         timer.cancel()
     assert is_broken == (trouble is not Slow)
-    assert took > 0.5 if trouble in (Stall, Slow) else took < 3
+    assert took > 0.5 if trouble in (Stall, Slow) else took < 12
     proxy.behaviour = Slow
-    with psycopg.connect(Database.conninfo_by(proxy.port), connect_timeout=2) as rows:
+    with psycopg.connect(Database.conninfo_by(proxy.port), connect_timeout=30) as rows:
         assert rows.execute("SELECT 1").fetchone() == (1,)
     proxy.stop()
 
@@ -148,7 +149,8 @@ def test_a_synchronous_standby_replaces_a_lost_primary_without_loss() -> None:
         with skipping():
             pair = stack.enter_context(Pair.started())
         first = pair.primary
-        with writing(pair.conninfo) as writer:
+        # The lost machine does not answer.
+        with writing(pair.conninfo, connect_seconds=2) as writer:
             wait_for_more(writer)
             took = pair.fail_over()
             wait_for_more(writer)

@@ -71,7 +71,7 @@ import Glibc
         openssl("req", "-x509", *curve, "-subj", "/CN=" + name, "-keyout", name + ".key", "-out", name + ".pem")
     openssl("req", "-x509", *curve, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
             "-CA", "ca.pem", "-CAkey", "ca.key", "-keyout", "server.key", "-out", "server.pem")
-    lock = threading.Lock()
+    lock = threading.Condition()
     busy, most, asked = collections.Counter(), collections.Counter(), collections.Counter()
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -122,10 +122,13 @@ import Glibc
         def page_cache_controls(self, count):
             lines = [b"Cache-Control: max-age=5"] * int(count)
             self.wfile.write(b"\\r\\n".join([b"HTTP/1.1 200 OK", b"Content-Length: 0"] + lines + [b"", b""]))
-        def page_busy(self, name):
+        def page_busy(self, name, count):
             with lock:
                 busy[name] += 1
                 most[name] = max(most[name], busy[name])
+                lock.notify_all()
+                # Requests that arrive slowly overlap too.
+                lock.wait_for(lambda: most[name] >= int(count), timeout=30)
             time.sleep(0.1)
             with lock:
                 busy[name] -= 1

@@ -10,6 +10,7 @@ from hyperframe import frame as frames
 
 from raw import CHECK, DATA, END_STREAM, PING, Connection, frame, message, request
 
+# The time that an attack waits for its result. It is short, so that attackers return soon.
 PATIENCE_SECONDS = 0.5
 
 Attack = Callable[["Attacker"], None]
@@ -28,15 +29,16 @@ def attack(meets: str) -> Callable[[Attack], Attack]:
 class Attacker:
     """The target, the end time, and the results: debug data of GOAWAYs, statuses, and ends of connections."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self.until, self.met = port, 0.0, Counter[str]()
+    def __init__(self, port: int, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self.port, self.patience_seconds = port, patience_seconds
+        self.until, self.met = 0.0, Counter[str]()
 
     @property
     def goes_on(self) -> bool:
         return time.monotonic() < self.until
 
     def connect(self, **options: object) -> Connection:
-        return Connection(self.port, patience_seconds=PATIENCE_SECONDS, **options)  # type: ignore[arg-type]
+        return Connection(self.port, patience_seconds=self.patience_seconds, **options)  # type: ignore[arg-type]
 
     def settled(self, **options: object) -> Connection:
         connection = self.connect(**options)
@@ -60,7 +62,7 @@ class Attacker:
         """Records the end of a connection, which must come now."""
         try:
             word = "closed"
-            while (got := connection.read(PATIENCE_SECONDS)) is not None:
+            while (got := connection.read(self.patience_seconds)) is not None:
                 if isinstance(got, frames.GoAwayFrame):
                     word = got.additional_data.decode("latin-1") or f"goaway {got.error_code}"
                     break
@@ -69,7 +71,7 @@ class Attacker:
             self.met["open"] += 1
 
     def note_reply(self, connection: Connection, stream: int) -> None:
-        reply = connection.reply(stream, PATIENCE_SECONDS)
+        reply = connection.reply(stream, self.patience_seconds)
         self.met[f"status {reply.status}" if reply.status is not None else f"reset {reply.reset}"] += 1
 
     def calls(self, body: bytes, path: str = CHECK, answers: int = 1000) -> None:

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 
 import frame_attacks  # noqa: F401, which adds to the list
-from attacker import ATTACKS, PATIENCE_SECONDS, Attacker, answered, ask, attack, sent
+from attacker import ATTACKS, Attacker, answered, ask, attack, sent
 from key_updates import closed_after, connect as connect_to_update, key_updates
 from raw import (DATA, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, PING, PREFACE, Connection, frame, message, request,
                  settings, window_update)
@@ -74,7 +74,7 @@ def slow_request(attacker: Attacker) -> None:
         for _ in range(6):
             connection.write(*[frame(DATA, 0, stream, b"a") for stream in held])
             time.sleep(0.1)
-        answered(attacker, connection, set(held), PATIENCE_SECONDS)
+        answered(attacker, connection, set(held), attacker.patience_seconds)
 
 
 @attack("status 8")
@@ -87,7 +87,7 @@ def messages_in_parts(attacker: Attacker) -> None:
             connection.write(connection.headers(stream, request()))
             for body in (message(part, length=60000), part, part):
                 connection.write(frame(DATA, 0, stream, body))
-        answered(attacker, connection, set(held), 2)
+        answered(attacker, connection, set(held), max(2, attacker.patience_seconds))
 
 
 @attack("status 0")
@@ -125,7 +125,7 @@ def binary_lists_by_reference(attacker: Attacker) -> None:
             held = [connection.stream() for _ in range(20)]
             connection.write(*[connection.headers(stream, request() + lists)
                                + frame(DATA, END_STREAM, stream, message()) for stream in held])
-            answered(attacker, connection, set(held), PATIENCE_SECONDS)
+            answered(attacker, connection, set(held), attacker.patience_seconds)
 
 
 def hold_and_note(attacker: Attacker, held: list[Connection]) -> None:
@@ -239,7 +239,7 @@ def key_update_flood(attacker: Attacker) -> None:
             plain.sendall(key_updates(ssl, 5_000))
         except ConnectionError:
             pass
-        attacker.met["closed" if closed_after(plain, PATIENCE_SECONDS) else "open"] += 1
+        attacker.met["closed" if closed_after(plain, attacker.patience_seconds) else "open"] += 1
 
 
 # Messages.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator
 
-from attacker import PATIENCE_SECONDS, Attacker, answered, attack
+from attacker import Attacker, answered, attack
 from raw import (ACK, CHECK, CONTINUATION, DATA, ENABLE_PUSH, END_HEADERS, END_STREAM, HEADERS, HEADER_TABLE_SIZE,
                  INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE, PADDED, PING,
                  PRIORITY, PRIORITY_FLAG, Connection, frame, message, request, reset, settings, window_update)
@@ -244,4 +244,4 @@ def window_games(attacker: Attacker) -> None:
             connection.write(settings((INITIAL_WINDOW_SIZE, size)))
         connection.write(settings((INITIAL_WINDOW_SIZE, 65535)),
                          *[frame(DATA, END_STREAM, stream, message()) for stream in held])
-        answered(attacker, connection, set(held), PATIENCE_SECONDS)
+        answered(attacker, connection, set(held), attacker.patience_seconds)

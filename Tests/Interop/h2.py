@@ -16,7 +16,7 @@ from raw import (DATA, END_HEADERS, END_STREAM, INITIAL_WINDOW_SIZE, NO_ERROR, P
 
 Expect = Callable[[Connection], None]
 ECHO = b"conforms"
-PATIENCE_SECONDS = 1.5
+PATIENCE_SECONDS = 8
 
 
 @dataclass(frozen=True)

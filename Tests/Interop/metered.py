@@ -21,14 +21,14 @@ class Metered:
 
     def find(self) -> int:
         """The port of the metrics, from the log, which a separate thread writes."""
-        log, deadline = self.server.folder / f"server-{self.port}.log", time.monotonic() + 5
+        log, deadline = self.server.folder / f"server-{self.port}.log", time.monotonic() + 30
         while not (found := re.search(r'"message":"metrics","address":"127\.0\.0\.1:(\d+)"', log.read_text())):
             assert time.monotonic() < deadline, "the metrics are not served"
             time.sleep(0.02)
         return int(found[1])
 
     def text(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=30) as answer:
             return answer.read().decode()
 
     def counted(self) -> dict[str, int]:
@@ -38,7 +38,7 @@ class Metered:
 
     def new(self, label: str, at_least: int = 1) -> int:
         """The count since the last check. The end of a connection may be counted after its client has noticed it."""
-        deadline = time.monotonic() + 6
+        deadline = time.monotonic() + 15
         while self.counted()[label] - self.seen[label] < at_least and time.monotonic() < deadline:
             time.sleep(0.02)
         now = self.counted()

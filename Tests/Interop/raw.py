@@ -27,6 +27,8 @@ HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX
     range(1, 7))
 CHECK = "/grpc.health.v1.Health/Check"
 WATCH = "/grpc.health.v1.Health/Watch"
+# The longest wait for an answer. The server itself ends unfinished requests and handshakes after ten seconds.
+ANSWER_SECONDS = 8.0
 
 Field = tuple[str | bytes, str | bytes]
 
@@ -131,7 +133,7 @@ class Connection:
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None, *, preface: bytes | None = None,
                  acknowledge: bool = True, receive_buffer_bytes: int | None = None, source: str = "",
-                 patience_seconds: float = 5) -> None:
+                 patience_seconds: float = 20) -> None:
         plain = socket.socket()
         if source:
             plain.bind((source, 0))
@@ -170,7 +172,7 @@ class Connection:
         return frame(HEADERS, flags, stream, self.encoder.encode(list(fields)))
 
     def call(self, fields: Sequence[Field] | None = None, body: bytes | None = None, stream: int | None = None,
-             timeout_seconds: float = 3) -> Reply:
+             timeout_seconds: float = ANSWER_SECONDS) -> Reply:
         """Sends one whole call (without a body, HEADERS end the stream) and reads its reply."""
         stream = self.stream() if stream is None else stream
         flags = END_HEADERS | (END_STREAM if body == b"" else 0)
@@ -179,7 +181,7 @@ class Connection:
             self.write(frame(DATA, END_STREAM, stream, message() if body is None else body))
         return self.reply(stream, timeout_seconds)
 
-    def body(self, stream: int, payload: bytes, timeout_seconds: float = 3) -> None:
+    def body(self, stream: int, payload: bytes, timeout_seconds: float = ANSWER_SECONDS) -> None:
         """Sends DATA as the peer's windows allow and ends the stream. Stops if the stream is answered first."""
         deadline = time.monotonic() + timeout_seconds
         while payload:
@@ -200,7 +202,7 @@ class Connection:
         self.next_stream += 2
         return self.next_stream - 2
 
-    def read(self, timeout_seconds: float = 3) -> frames.Frame | None:
+    def read(self, timeout_seconds: float = ANSWER_SECONDS) -> frames.Frame | None:
         """The next frame; None at the end of the connection. Raises TimeoutError if nothing arrives in time."""
         return self.unread.pop(0) if self.unread else self.receive(time.monotonic() + timeout_seconds)
 
@@ -243,7 +245,7 @@ class Connection:
         return got
 
     def until(self, wanted: type[frames.Frame] | tuple[type[frames.Frame], ...],
-              timeout_seconds: float = 3) -> frames.Frame | None:
+              timeout_seconds: float = ANSWER_SECONDS) -> frames.Frame | None:
         """The next frame of this kind, ignoring others; None if the connection ends first."""
         deadline = time.monotonic() + timeout_seconds
         while True:
@@ -251,7 +253,7 @@ class Connection:
             if got is None or isinstance(got, wanted):
                 return got
 
-    def reply(self, stream: int, timeout_seconds: float = 3, wait_for_reset: bool = False) -> Reply:
+    def reply(self, stream: int, timeout_seconds: float = ANSWER_SECONDS, wait_for_reset: bool = False) -> Reply:
         """Everything on one stream until it ends, is reset, or the connection is closed."""
         reply, deadline = Reply(), time.monotonic() + timeout_seconds
         while not (reply.ended and not wait_for_reset) and reply.reset is None:

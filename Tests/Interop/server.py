@@ -113,7 +113,7 @@ def start(folder: Path, **overrides: object) -> Server:
     return Server(port, folder, process)
 
 
-def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path, timeout_seconds: float = 15) -> None:
+def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path, timeout_seconds: float = 60) -> None:
     deadline = time.monotonic() + timeout_seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:

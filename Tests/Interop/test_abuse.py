@@ -60,20 +60,20 @@ def test_a_deadline_past_the_time_limit_of_requests_is_kept(
     with Connection(start_server(request_millis=200).port) as connection:
         began = time.monotonic()
         assert connection.call(request(WATCH, ("grpc-timeout", "900m"))).status == DEADLINE_EXCEEDED
-        assert 0.85 < time.monotonic() - began < 3
+        assert 0.85 < time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
 def test_stalled_handshakes_do_not_block_other_clients(start_server: Callable[..., Server], sent: bytes) -> None:
     # A server of its own, so that remains of one flood do not count for the next.
-    server = start_server()
+    server = start_server(handshake_millis=60_000)
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(240)]
     for one in idle:
         one.sendall(sent)
     began = time.monotonic()
     with Connection(server.port) as connection:
         assert connection.call().status == OK
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     for one in idle:
         one.close()
 

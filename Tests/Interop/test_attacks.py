@@ -36,8 +36,7 @@ GROWTH_MAX: float = 32 * MEBIBYTE
 if "SANITIZER" in os.environ:
     SLACK_MILLIS = GROWTH_MAX = float("inf")
 
-pytestmark = [pytest.mark.latchkey_only("the load on the C core is not tested"), pytest.mark.timeout(60),
-              pytest.mark.timed]
+pytestmark = [pytest.mark.latchkey_only("the load on the C core is not tested"), pytest.mark.timed]
 
 
 @dataclass

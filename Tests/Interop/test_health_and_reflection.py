@@ -27,19 +27,20 @@ VERSIONS = {"v1": (v1, v1_grpc), "v1alpha": (v1alpha, v1alpha_grpc)}
 @pytest.mark.parametrize("name", ["", "latchkey.v1.AuthService"])
 def test_check_returns_serving_for_the_server_and_each_service(channel: grpc.Channel, name: str) -> None:
     asked = health_pb2.HealthCheckRequest(service=name)
-    assert health_pb2_grpc.HealthStub(channel).Check(asked, timeout=5).status == SERVING
+    assert health_pb2_grpc.HealthStub(channel).Check(asked, timeout=20).status == SERVING
 
 
 @pytest.mark.parametrize("name", ["nowhere", "latchkey.v1.authservice", "latchkey.v1.", "*", " ", "\u2603"])
 def test_check_of_an_unknown_name_is_not_found(channel: grpc.Channel, name: str) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=name), timeout=5)
+        health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=name), timeout=20)
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
 @pytest.mark.parametrize("name, status", [("", SERVING), ("latchkey.v1.AuthService", SERVING),
                                           ("nowhere", SERVICE_UNKNOWN)])
 def test_watch_returns_the_state_immediately_and_stays_open(channel: grpc.Channel, name: str, status: int) -> None:
+    grpc.channel_ready_future(channel).result(20)
     call = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service=name), timeout=2)
     assert next(call).status == status
     with pytest.raises(grpc.RpcError) as caught:
@@ -52,7 +53,7 @@ def ask(channel: grpc.Channel, version: str, *requests: dict[str, object]) -> li
     messages, stubs = VERSIONS[version]
     stub = stubs.ServerReflectionStub(channel)
     asked = (messages.ServerReflectionRequest(**one) for one in requests)
-    return list(stub.ServerReflectionInfo(asked, timeout=5))
+    return list(stub.ServerReflectionInfo(asked, timeout=20))
 
 
 def file_of(answer: object) -> descriptor_pb2.FileDescriptorProto:
@@ -139,7 +140,7 @@ def test_an_empty_request_is_an_error_message(channel: grpc.Channel, version: st
 def test_answers_arrive_while_the_stream_is_open(channel: grpc.Channel, version: str) -> None:
     messages, stubs = VERSIONS[version]
     asked: queue.Queue[object] = queue.Queue()
-    answers = stubs.ServerReflectionStub(channel).ServerReflectionInfo(iter(asked.get, None), timeout=5)
+    answers = stubs.ServerReflectionStub(channel).ServerReflectionInfo(iter(asked.get, None), timeout=20)
     for number in range(5):
         asked.put(messages.ServerReflectionRequest(host=str(number), list_services=""))
         assert next(answers).original_request.host == str(number)
@@ -169,4 +170,4 @@ def test_disabled_reflection_is_unimplemented(start_server: Callable[..., Server
             with pytest.raises(grpc.RpcError) as caught:
                 ask(channel, version, {"list_services": ""})
             assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
-        assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == SERVING
+        assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20).status == SERVING

@@ -25,13 +25,13 @@ def test_an_idle_connection_gets_a_goaway(start_server: Callable[..., Server]) -
     began = time.monotonic()
     with settled(Connection(server.port)) as connection:
         first, last = goaways(connection)
-        assert 0.9 < time.monotonic() - began < 4
+        assert 0.9 < time.monotonic() - began < 20
         assert (first.last_stream_id, last.error_code, last.additional_data) == (LAST_STREAM, NO_ERROR, b"max_idle")
         assert connection.until(frames.DataFrame) is None, "and closed"
 
 
 def test_a_connection_gets_a_goaway_at_its_age_while_its_calls_finish(start_server: Callable[..., Server]) -> None:
-    with settled(Connection(start_server(age_seconds=1).port)) as connection:
+    with settled(Connection(start_server(age_seconds=2).port)) as connection:
         held = hold(connection, 3)
         assert [one.additional_data for one in goaways(connection)] == [b"", b"max_age"]
         assert finish(connection, held) == [OK] * 3
@@ -39,12 +39,12 @@ def test_a_connection_gets_a_goaway_at_its_age_while_its_calls_finish(start_serv
 
 
 def test_a_silent_connection_is_pinged_and_closed_when_it_does_not_answer(start_server: Callable[..., Server]) -> None:
-    server = start_server(keepalive_seconds=1, keepalive_timeout_seconds=1)
+    server = start_server(keepalive_seconds=1, keepalive_timeout_seconds=2)
     with settled(Connection(server.port)) as awake, settled(Connection(server.port)) as asleep:
         asleep.acknowledge = False
-        assert isinstance(asleep.until(frames.PingFrame, 2), frames.PingFrame)
-        assert isinstance(awake.until(frames.PingFrame, 2), frames.PingFrame)
-        assert asleep.until(frames.DataFrame, 2) is None, "closed"
+        assert isinstance(asleep.until(frames.PingFrame), frames.PingFrame)
+        assert isinstance(awake.until(frames.PingFrame), frames.PingFrame)
+        assert asleep.until(frames.DataFrame) is None, "closed"
         assert awake.call().status == OK
 
 

@@ -14,6 +14,7 @@ from raw import (CHECK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, MA
                  MAX_HEADER_LIST_SIZE, NO_ERROR, PING, Connection, Field, Reply, frame, message, request)
 from server import Server
 from test_response_rules import finish, hold, settled
+from waiting import until
 
 OK, NOT_FOUND, RESOURCE_EXHAUSTED, INTERNAL = 0, 5, 8, 13
 LIST_BYTES_MAX, FIELDS_MAX, MESSAGE_BYTES_MAX, STREAMS_MAX = 16384, 64, 65536, 100
@@ -165,18 +166,20 @@ def test_a_request_past_its_time_limit_is_ended_and_the_connection_stays(
         start_server: Callable[..., Server]) -> None:
     with Connection(start_server(request_millis=500).port) as connection:
         stream, = hold(settled(connection), 1)
-        reply = connection.reply(stream, 2)
+        reply = connection.reply(stream)
         assert not reply.closed and (reply.reset is not None or reply.status not in (None, OK)), reply
         assert connection.call().status == OK
 
 
-def closed_at_once(server: Server) -> bool:
-    """A connection without an answer raises TimeoutError instead, which does not count as closed."""
+def takes_another(server: Server) -> bool:
+    """Whether a new connection is served, or else closed at once. A connection without an answer is an error."""
     try:
-        with Connection(server.port) as past:
-            return past.call().closed
+        with Connection(server.port) as another:
+            reply = another.call()
     except (ssl.SSLError, ConnectionError):
-        return True
+        return False
+    assert reply.closed or reply.status == OK
+    return not reply.closed
 
 
 @pytest.mark.latchkey_only("the C core does not limit connections")
@@ -185,25 +188,23 @@ def test_a_connection_past_the_limit_is_closed_and_earlier_ones_are_served(
     server = start_server(connections_max=8)
     held = [Connection(server.port) for _ in range(8)]
     assert [one.call().status for one in held] == [OK] * 8
-    assert closed_at_once(server)
+    assert not takes_another(server)
     assert [one.call().status for one in held] == [OK] * 8
     held.pop().socket.close()
-    time.sleep(1)
-    with Connection(server.port) as after:
-        assert after.call().status == OK, "a place was free again"
+    until(lambda: takes_another(server), otherwise="no place was free again")
 
 
 @pytest.mark.latchkey_only("the C core allows two minutes")
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
 def test_a_handshake_that_does_not_end_in_time_is_closed(start_server: Callable[..., Server], sent: bytes) -> None:
     server = start_server(handshake_millis=500)
-    with socket.create_connection(("127.0.0.1", server.port), 5) as silent:
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", server.port), 8) as silent:
         silent.sendall(sent)
-        began = time.monotonic()
         assert silent.recv(100)[:1] in (b"", b"\x15")
-        assert 0.3 < time.monotonic() - began < 2
-    with Connection(server.port) as other:
-        assert other.call().status == OK
+        assert 0.4 < time.monotonic() - began < 8
+    # On a busy machine, an honest handshake may take too long as well.
+    until(lambda: takes_another(server))
 
 
 def test_a_peer_that_never_reads_its_answers_does_not_slow_the_others(server: Server) -> None:
@@ -213,7 +214,7 @@ def test_a_peer_that_never_reads_its_answers_does_not_slow_the_others(server: Se
                          for _ in range(50)])
         began = time.monotonic()
         assert [other.call().status for _ in range(20)] == [OK] * 20
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
 
 
 def test_a_silent_connection_is_kept(connection: Connection) -> None:

@@ -24,8 +24,7 @@ COUNTED_FROM_SECONDS = 1
 # The client uses the same machine, and a debug build spends more on a rejected call than a release build.
 GOODPUT_MIN, ATTEMPTS = 0.7, 6
 
-pytestmark = [pytest.mark.latchkey_only("the C core checks no passwords"), pytest.mark.timeout(120),
-              pytest.mark.timed]
+pytestmark = [pytest.mark.latchkey_only("the C core checks no passwords"), pytest.mark.timed]
 
 
 @dataclass

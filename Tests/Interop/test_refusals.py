@@ -88,7 +88,7 @@ def test_a_request_that_does_not_end_in_time(start_server: Callable[..., Server]
     metered = Metered(start_server, request_millis=200)
     with Connection(metered.port) as connection:
         stream, = hold(settled(connection), 1)
-        assert connection.reply(stream, 2).status not in (None, OK)
+        assert connection.reply(stream).status not in (None, OK)
         assert metered.new("request_time") == 1
 
 
@@ -112,7 +112,7 @@ def flood(metered: Metered, *parts: bytes, times: int) -> Connection:
 def ended(connection: Connection) -> bool:
     """Whether the server has closed."""
     try:
-        while connection.read(3) is not None:
+        while connection.read() is not None:
             pass
     except TimeoutError:
         return False
@@ -157,7 +157,7 @@ def test_too_many_provoked_resets(metered: Metered) -> None:
 def hasty(folder: Path) -> Iterator[Metered]:
     """A server with short timeouts for stalled connections."""
     one = Metered(partial(servers.start, folder), reactors=1, offences_per_address_max=1_000_000, request_millis=500,
-                  answer_still_seconds=1, answer_seconds=2, write_still_seconds=3)
+                  answer_still_seconds=1, answer_seconds=2)
     yield one
     assert one.server.process.poll() is None
     one.server.stop()
@@ -173,25 +173,28 @@ def hasty(folder: Path) -> Iterator[Metered]:
     ("too_many_key_updates", "key_update_flood")])
 def test_an_attack_is_counted_by_the_limit_that_it_meets(hasty: Metered, limit: str, name: str) -> None:
     hasty.seen = hasty.counted()
-    attacker = Attacker(hasty.port)
-    attacker.until = time.monotonic() + 10
+    attacker = Attacker(hasty.port, patience_seconds=8)
+    attacker.until = time.monotonic() + 60
     ATTACKS[name](attacker)
-    assert attacker.met[MEETS[name]]
+    assert attacker.met[MEETS[name]] and "open" not in attacker.met
     assert hasty.new(limit) >= 1
 
 
-def test_a_client_that_does_not_read_its_socket(hasty: Metered) -> None:
+def test_a_client_that_does_not_read_its_socket(start_server: Callable[..., Server]) -> None:
     """First the server stops reading, then it closes."""
-    with settled(Connection(hasty.port, receive_buffer_bytes=4096)) as deaf:
+    # The other limits would end the call on a slow machine.
+    metered = Metered(start_server, reactors=1, answer_still_seconds=60, answer_seconds=60, write_still_seconds=3)
+    with settled(Connection(metered.port, receive_buffer_bytes=4096)) as deaf:
         deaf.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
         stream = deaf.stream()
         deaf.write(deaf.headers(stream, request(attacks.REFLECT)))
-        deadline, before = time.monotonic() + 20, hasty.counted()
-        while hasty.counted()["unread_frames"] == before["unread_frames"]:
+        deadline = time.monotonic() + 25
+        while metered.counted()["unread_frames"] == metered.seen["unread_frames"]:
             assert time.monotonic() < deadline
-            # Larger frames would ask for more than one call may leave unsent.
-            deaf.write(frame(DATA, 0, stream, attacks.LIST_SERVICES * 25))
-        assert hasty.new("slow_socket") == 1
+            for _ in range(20):
+                # Larger frames would ask for more than one call may leave unsent.
+                deaf.write(frame(DATA, 0, stream, attacks.LIST_SERVICES * 25))
+        assert metered.new("slow_socket") == 1
 
 
 # Connections and handshakes.
@@ -201,7 +204,7 @@ def test_a_connection_too_many(start_server: Callable[..., Server]) -> None:
     held = [Connection(metered.port) for _ in range(2)]
     assert [one.call().status for one in held] == [OK, OK]
     for _ in range(3):
-        with socket.create_connection(("127.0.0.1", metered.port), 5) as past:
+        with socket.create_connection(("127.0.0.1", metered.port), 20) as past:
             assert past.recv(1) == b""
     assert metered.new("connections", 3) == 3
 
@@ -211,7 +214,7 @@ def test_new_connections_past_the_handshake_limit_wait(start_server: Callable[..
     # The connections arrive while the process is stopped. When it continues, it accepts them faster than it begins
     # their handshakes, so that more than 64 wait for theirs.
     metered.server.signal(signal.SIGSTOP)
-    held = [socket.create_connection(("127.0.0.1", metered.port), 5) for _ in range(200)]
+    held = [socket.create_connection(("127.0.0.1", metered.port), 20) for _ in range(200)]
     for one in held:
         one.sendall(client_hello())
     metered.server.signal(signal.SIGCONT)
@@ -222,7 +225,7 @@ def test_new_connections_past_the_handshake_limit_wait(start_server: Callable[..
 
 def test_a_handshake_that_does_not_end_in_time(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, handshake_millis=200)
-    with socket.create_connection(("127.0.0.1", metered.port), 5) as silent:
+    with socket.create_connection(("127.0.0.1", metered.port), 8) as silent:
         assert silent.recv(100)[:1] in (b"", b"\x15")
     assert metered.new("handshake") == 1
     assert metered.counted()["timed_out"] == 1
@@ -234,14 +237,14 @@ def test_handshakes_in_full_and_resumed(metered: Metered) -> None:
         assert connection.call().status == OK
         session = connection.socket.session
         assert metered.new("full") == 1
-    with socket.create_connection(("127.0.0.1", metered.port), 5) as plain:
+    with socket.create_connection(("127.0.0.1", metered.port), 20) as plain:
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as resumed:
             assert resumed.session_reused
             assert metered.new("resumed") == 1
 
 
 def test_a_client_that_leaves_before_the_handshake_is_complete(metered: Metered) -> None:
-    socket.create_connection(("127.0.0.1", metered.port), 5).close()
+    socket.create_connection(("127.0.0.1", metered.port), 20).close()
     assert metered.new("closed") == 1
 
 
@@ -249,7 +252,7 @@ def test_a_client_that_leaves_before_the_handshake_is_complete(metered: Metered)
     ("no_h2", lambda: client_context(None, alpn=("http/1.1",))), ("no_h2", lambda: client_context(None, alpn=())),
     ("version", lambda: old_version()), ("client_alert", lambda: distrustful())])
 def test_a_handshake_that_fails(metered: Metered, result: str, context: Callable[[], ssl.SSLContext]) -> None:
-    with socket.create_connection(("127.0.0.1", metered.port), 5) as plain:
+    with socket.create_connection(("127.0.0.1", metered.port), 20) as plain:
         with pytest.raises(ssl.SSLError):
             context().wrap_socket(plain, server_hostname="localhost").recv(1)
     assert metered.new(result) == 1
@@ -271,7 +274,7 @@ def distrustful() -> ssl.SSLContext:
 
 @pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\0" * 100])
 def test_bytes_that_are_not_tls(metered: Metered, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", metered.port), 5) as plain:
+    with socket.create_connection(("127.0.0.1", metered.port), 20) as plain:
         plain.sendall(sent)
         while plain.recv(1_000):
             pass
@@ -281,6 +284,6 @@ def test_bytes_that_are_not_tls(metered: Metered, sent: bytes) -> None:
 def test_a_client_without_the_required_certificate(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, client_certificates="required")
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        with socket.create_connection(("127.0.0.1", metered.port), 5) as plain:
+        with socket.create_connection(("127.0.0.1", metered.port), 20) as plain:
             client_context(None).wrap_socket(plain, server_hostname="localhost").recv(1)
     assert metered.new("client_certificate") == 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -128,10 +128,10 @@ def count_of(log: Path, text: bytes, offset: int) -> tuple[int, int]:
     return lines.count(text), offset + len(lines)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_thousand_reloads_under_load_fail_no_handshake_or_call_and_leak_no_memory(
         run: Callable[..., Server], home: Path) -> None:
-    server = run()
+    server = run(request_millis=120_000)
     serials = {serial(path) for path in (home / "server.pem", *home.glob("*/server.pem"))}
     offset = after_warming = 0
     with Connection(server.port) as old, Knocking(server) as knocking:
@@ -142,7 +142,7 @@ def test_a_thousand_reloads_under_load_fail_no_handshake_or_call_and_leak_no_mem
                 held = hold(old, 3)  # Not from the beginning: a call has a time limit.
             put_pair(home, ("first", "second")[number % 2])
             server.signal(signal.SIGHUP)
-            loads, deadline = 0, time.monotonic() + 10
+            loads, deadline = 0, time.monotonic() + 60
             while not loads:
                 assert time.monotonic() < deadline, server.log.read_text()[-2000:]
                 time.sleep(0.001)
@@ -254,7 +254,7 @@ def session_of(server: Server, context: ssl.SSLContext) -> ssl.SSLSession:
 
 def resumes(server: Server, context: ssl.SSLContext, session: ssl.SSLSession) -> bool | None:
     """Whether a connection with this session resumes it; None if the server rejects the connection."""
-    plain = socket.create_connection(("127.0.0.1", server.port), 5)
+    plain = socket.create_connection(("127.0.0.1", server.port), 20)
     try:
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as connection:
             connection.sendall(PREFACE + settings())
@@ -308,11 +308,17 @@ def test_a_session_ends_when_its_client_certificate_expires(
         run: Callable[..., Server], home: Path, version: ssl.TLSVersion) -> None:
     authority = certificates.make(home)
     server = run(client_certificates="required")
-    certificates.certify(home, "brief", authority, certificates.CALLER, ExtendedKeyUsageOID.CLIENT_AUTH,
-                         datetime.timedelta(seconds=3))
-    ends = x509.load_pem_x509_certificate((home / "brief.pem").read_bytes()).not_valid_after_utc.timestamp()
-    context = context_of(server, version, "brief")
-    session = session_of(server, context)
-    assert resumes(server, context, session)
+    # On a busy machine, the shortest life may end too early.
+    for seconds in (3, 10, 30):
+        certificates.certify(home, "brief", authority, certificates.CALLER, ExtendedKeyUsageOID.CLIENT_AUTH,
+                             datetime.timedelta(seconds=seconds))
+        ends = x509.load_pem_x509_certificate((home / "brief.pem").read_bytes()).not_valid_after_utc.timestamp()
+        context = context_of(server, version, "brief")
+        with contextlib.suppress(AssertionError, ssl.SSLError, ConnectionError):
+            session = session_of(server, context)
+            assert resumes(server, context, session)
+            break
+    else:
+        pytest.fail("the session never resumed")
     until(lambda: time.time() > ends + 0.5)  # The server's clock has a resolution of one second, and may be one behind.
     assert resumes(server, context, session) is None

@@ -5,11 +5,12 @@ The client is Python's ssl where it has the feature, otherwise `openssl s_client
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import socket
 import ssl
 import subprocess
-import time
 import warnings
 from pathlib import Path
 from typing import Callable, Iterator
@@ -25,6 +26,9 @@ AEAD_OF_1_2 = ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
     "ECDHE-ECDSA-CHACHA20-POLY1305", marks=pytest.mark.peer_differs("the C core offers no ChaCha20 in 1.2"))]
 WEAK_OF_1_2 = ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-CCM", "AES128-GCM-SHA256",
                "AECDH-AES128-SHA", "ECDHE-ECDSA-NULL-SHA"]
+
+# The head of the server's first frame. When the client shows it, it has read everything of the handshake before.
+SETTINGS_HEAD = settings()[3:]
 
 
 def context_for(server: Server, version: ssl.TLSVersion | None = None, **options: object) -> ssl.SSLContext:
@@ -45,17 +49,20 @@ def alert_of(server: Server, context: ssl.SSLContext) -> str:
         return str(error).upper().replace(" ", "_")
 
 
-def ask_openssl(server: Server, *arguments: str, typed: bytes = b"") -> str:
-    """The output of `openssl s_client`. It sends `typed` after the handshake, then its input ends."""
+def ask_openssl(server: Server, *arguments: str, typed: bytes = b"Q\n") -> str:
+    """The output of `openssl s_client`. After the handshake it reads `typed`, a command that makes it end."""
     command = ["openssl", "s_client", "-connect", server.address, "-CAfile", str(server.folder / "authority.pem"),
                *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        for part in (typed, b"Q\n"):
-            time.sleep(0.4)
-            if process.poll() is None:
-                process.stdin.write(part)
-                process.stdin.flush()
-        output, _ = process.communicate(timeout=5)
+        output = b""
+        try:
+            while SETTINGS_HEAD not in output and (part := os.read(process.stdout.fileno(), 65536)):
+                output += part
+            with contextlib.suppress(BrokenPipeError):
+                os.write(process.stdin.fileno(), typed)
+            output += process.stdout.read()
+        finally:
+            process.kill()
     return output.decode(errors="replace")
 
 
@@ -118,7 +125,7 @@ def test_h2_is_chosen_at_any_place_in_the_list(server: Server) -> None:
 
 @pytest.mark.parametrize("sent", [PREFACE + settings(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\0" * 100])
 def test_plaintext_is_refused_without_an_http_answer(server: Server, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), 5) as plain:
+    with socket.create_connection(("127.0.0.1", server.port), 20) as plain:
         plain.sendall(sent)
         answer = b""
         try:
@@ -152,7 +159,7 @@ def resumed(server: Server, context: ssl.SSLContext) -> bool:
     with Connection(server.port, context) as first:
         assert first.call().status == OK
         session = first.socket.session  # Present after the ticket was read, which precedes the answer.
-    plain = socket.create_connection(("127.0.0.1", server.port), 5)
+    plain = socket.create_connection(("127.0.0.1", server.port), 20)
     with context.wrap_socket(plain, server_hostname="localhost", session=session) as second:
         second.sendall(PREFACE + settings())
         assert second.recv(9)[3:4] == b"\x04", "SETTINGS"
@@ -215,7 +222,7 @@ def test_a_session_without_a_client_certificate_does_not_resume_if_one_is_requir
         first.call()
         session = first.socket.session
     with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
-        plain = socket.create_connection(("127.0.0.1", certified("required").port), 5)
+        plain = socket.create_connection(("127.0.0.1", certified("required").port), 20)
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as second:
             second.sendall(PREFACE + settings())
             if not second.recv(9):

@@ -28,8 +28,7 @@ OK = 0
 # Other work of the machine can delay one answer.
 ATTEMPTS = 3
 
-pytestmark = [pytest.mark.latchkey_only("the scheduling of the C core is not tested"), pytest.mark.timeout(60),
-              pytest.mark.timed]
+pytestmark = [pytest.mark.latchkey_only("the scheduling of the C core is not tested"), pytest.mark.timed]
 
 
 @pytest.fixture(scope="module")

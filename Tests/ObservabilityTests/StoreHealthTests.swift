@@ -17,7 +17,7 @@ import Testing
   let before = told.withLock { $0 }
   watch.lost("why")
   // The log line is the last step.
-  for _ in 0..<500 where told.withLock({ $0 }) == before { try await Task.sleep(nanoseconds: 10_000_000) }
+  for _ in 0..<6_000 where told.withLock({ $0 }) == before { try await Task.sleep(nanoseconds: 10_000_000) }
   #expect(!health.isServing && told.withLock { $0 } == before + 1)
   watch.found()
   #expect(health.isServing && told.withLock { $0 } == before + 2)

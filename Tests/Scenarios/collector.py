@@ -61,7 +61,7 @@ class Collector(services.TraceServiceServicer):
             return [span for span in self.spans if span.name == name]
 
     def wait(self, holds: Callable[[Collector], object]) -> None:
-        until(lambda: holds(self), 20)
+        until(lambda: holds(self))
 
     def stop(self) -> None:
         self._server.stop(0).wait()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from latchkey import LatchkeyError
 
+Answer = TypeVar("Answer")
 INFO = "google.rpc.ErrorInfo"
 KINDS = {INFO, "google.rpc.BadRequest", "google.rpc.RetryInfo"}
 # Signs of a stack trace, of SQL or of a source file in a text for clients.
@@ -46,6 +48,17 @@ def expect_failure(code: grpc.StatusCode, *reasons: str, field: str | None = Non
             assert refusal.field == field, refusal.everything
         return
     raise AssertionError(f"expected {code.name} {' or '.join(reasons)}, but the call succeeded")
+
+
+def patiently(call: Callable[[], Answer], seconds: float = 60) -> Answer:
+    """Repeats a call while its provider is unavailable: on a busy machine, a good fetch may exceed a short timeout."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            if read(error).reason != "PROVIDER_UNAVAILABLE" or time.monotonic() > deadline:
+                raise
 
 
 def has_field(message: Any, path: str) -> bool:

@@ -13,6 +13,7 @@ from configuration import Settings
 from google.protobuf.field_mask_pb2 import FieldMask
 from latchkey.hooks.v1 import hooks_pb2 as messages
 from latchkey.hooks.v1 import hooks_pb2_grpc as services
+from ports import free_port
 
 Rule = Callable[[str, Any, grpc.ServicerContext], Any]
 RESPONSES = {"before_create": messages.BeforeCreateResponse, "before_sign_in": messages.BeforeSignInResponse,
@@ -32,7 +33,7 @@ def deny(code: str = "", reason: str = "") -> messages.Deny:
 class Hook(services.HookServiceServicer):
     """`rule` receives the event and the request, and returns an Allow, a Deny, None, or the bytes of a response."""
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
+    def __init__(self, folder: Path) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.rule: Rule = lambda event, request, context: None
         self.metadata: list[dict[str, Any]] = []
@@ -40,7 +41,8 @@ class Hook(services.HookServiceServicer):
         self._lock = threading.Lock()
         self._folder = folder
         self._server: grpc.Server
-        self.port = port
+        # A restart needs the same port again.
+        self.port = free_port()
         self.start()
 
     def start(self) -> None:
@@ -57,7 +59,7 @@ class Hook(services.HookServiceServicer):
         pair = [((self._folder / "server.key").read_bytes(), (self._folder / "server.pem").read_bytes())]
         credentials = grpc.ssl_server_credentials(
             pair, (self._folder / "authority.pem").read_bytes(), require_client_auth=True)
-        self.port = self._server.add_secure_port(f"localhost:{self.port}", credentials)
+        self._server.add_secure_port(f"localhost:{self.port}", credentials)
         self._server.start()
 
     def stop(self) -> None:

@@ -28,7 +28,7 @@ class Scrape:
 
     @classmethod
     def of(cls, server: Server) -> Scrape:
-        with urllib.request.urlopen("http://%s:%d/metrics" % address(server), timeout=10) as answer:
+        with urllib.request.urlopen("http://%s:%d/metrics" % address(server), timeout=60) as answer:
             text = answer.read().decode()
         samples: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
         for family in text_string_to_metric_families(text):
@@ -50,7 +50,7 @@ class Scrape:
         return {name: kind for _, _, name, kind in words}
 
 
-def eventually(server: Server, what: Callable[[Scrape], bool], seconds: float = 5) -> Scrape:
+def eventually(server: Server, what: Callable[[Scrape], bool], seconds: float = 60) -> Scrape:
     """Waits for metrics that are counted after the client has received its answer."""
     deadline = time.monotonic() + seconds
     while True:

@@ -35,7 +35,7 @@ def messages(server: Server, kind: str | None = None, to: str | None = None) -> 
     return [each for each in found if kind in (None, each.kind) and to in (None, each.to)]
 
 
-def wait_for(server: Server, kind: str, to: str, *, count: int = 1, seconds: float = 10) -> Message:
+def wait_for(server: Server, kind: str, to: str, *, count: int = 1, seconds: float = 60) -> Message:
     """Waits for `count` messages of this kind to this recipient, and returns the newest."""
     deadline = time.monotonic() + seconds
     while len(found := messages(server, kind, to)) < count:

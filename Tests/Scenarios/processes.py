@@ -163,7 +163,7 @@ class Server:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([self.program, "--config", write(self)], stdout=log, stderr=log,
                                             env=os.environ | self.environment)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.process.poll() is None:
             if any(line.get("message") == "listening" for line in self.lines(begun)):
                 return

@@ -91,7 +91,7 @@ class Relay:
         self.mails.append(cast(EmailMessage, email.message_from_bytes(envelope.content, policy=email.policy.default)))
         return "250 taken"
 
-    def wait(self, count: int = 1, seconds: float = 15) -> EmailMessage:
+    def wait(self, count: int = 1, seconds: float = 60) -> EmailMessage:
         have_come = comes_true(lambda: len(self.mails) >= count, seconds)
         assert have_come, f"{len(self.mails)} mails came, {self.attempts} attempts"
         return self.mails[count - 1]
@@ -102,7 +102,8 @@ STAGES = ("banner", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "end of 
 
 @dataclass
 class SlowRelay:
-    """An SMTP server with STARTTLS and a login that delays its answer at one stage of each email."""
+    """An SMTP server with STARTTLS and a login that delays its answer at one stage of each email, or until a test
+    releases all of them."""
 
     folder: Path
     stage: str
@@ -112,6 +113,9 @@ class SlowRelay:
     # The commands of each email that was answered completely.
     mails: list[list[bytes]] = field(default_factory=list)
     contents: list[bytes] = field(default_factory=list)
+    # One for each answer that was delayed.
+    delayed: list[str] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> SlowRelay:
         relay = self
@@ -137,7 +141,8 @@ class SlowRelay:
     def serve(self, connection: Any) -> None:
         def say(stage: str, *lines: str) -> None:
             if stage == self.stage:
-                time.sleep(self.seconds)
+                self.delayed.append(stage)
+                self.released.wait(self.seconds)
             connection.sendall("".join(line + "\r\n" for line in lines).encode())
 
         say("banner", "220 ready")
@@ -218,7 +223,7 @@ class Webhook:
         self.server.shutdown()
         self.server.server_close()
 
-    def wait(self, count: int = 1, seconds: float = 15) -> list[tuple[dict[str, str], bytes]]:
+    def wait(self, count: int = 1, seconds: float = 60) -> list[tuple[dict[str, str], bytes]]:
         assert comes_true(lambda: len(self.posts) >= count, seconds), f"{len(self.posts)} posts came"
         return self.posts[:count]
 

@@ -25,7 +25,7 @@ def hang_up(server: Server) -> Settings:
     return line_after(server, begun)
 
 
-def line_after(server: Server, begun: int, seconds: float = 10) -> Settings:
+def line_after(server: Server, begun: int, seconds: float = 60) -> Settings:
     def lines() -> list[Settings]:
         return [line for line in server.lines(begun) if line["message"].startswith("configuration ")]
     until(lines, seconds, "the log has no line about the configuration")

@@ -15,6 +15,7 @@ from latchkey.v1 import types_pb2 as types
 from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
 from processes import Server, Simulator
 from verification import code_in, verification_code
+from waiting import until
 
 NEW_PASSWORD = "another horse, another staple"
 
@@ -205,9 +206,7 @@ def test_an_idle_anonymous_account_is_removed_and_a_permanent_one_stays(
     time.sleep(1.1)
     server.launch()
     client, judge = connect(server), connect(server, key="admin")
-    deadline = time.monotonic() + 10
-    while client.verify(guest.id_token).active and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: not client.verify(guest.id_token).active)
     with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
         judge.lookup(account_id=guest.account.account_id)
     assert judge.lookup(account_id=person.account.account_id).email == person.account.email

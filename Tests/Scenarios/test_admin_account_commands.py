@@ -13,8 +13,6 @@ from configuration import KEYS
 from processes import Server
 from test_latchkey_command import DONE, REFUSED, USAGE, Person
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def staff(server: Server, tmp_path: Path) -> Person:

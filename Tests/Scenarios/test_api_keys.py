@@ -7,7 +7,6 @@ import hashlib
 import secrets
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -74,10 +73,12 @@ def test_a_key_is_replaced_under_load_without_a_failed_call(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     old, new = fresh_key(), fresh_key()
     server = serve(callers=with_keys(entry(old, "old")))
-    current, stop, failed, done = [old], threading.Event(), list[str](), list[int]()
+    current, stop, failed = [old], threading.Event(), list[str]()
+    # The key of each thread's last call, and the number of its calls.
+    done = [(old, 0)] * 6
 
-    def work() -> None:
-        client, used, count = connect(server, key=current[0]), current[0], 0
+    def work(number: int) -> None:
+        client, used = connect(server, key=current[0]), current[0]
         made = session(client.sign_in(anonymous()))
         while not stop.is_set():
             if used != current[0]:
@@ -86,22 +87,24 @@ def test_a_key_is_replaced_under_load_without_a_failed_call(
                 made = client.refresh(made.refresh_token)
             except grpc.RpcError as error:
                 failed.append(repr(error))
-            count += 1
-        done.append(count)
+            done[number] = (used, done[number][1] + 1)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
-    for keys, used in (([entry(old, "old"), entry(new, "new")], old), ([entry(old, "old"), entry(new, "new")], new),
-                       ([entry(new, "new")], new)):
-        change(server, callers=with_keys(*keys))
-        current[0] = used
-        # Each thread notices the change at its next call.
-        time.sleep(1)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failed and sum(done) > 100, (failed[:3], done)
+    try:
+        for keys, used in (([entry(old, "old"), entry(new, "new")], old), ([entry(old, "old"), entry(new, "new")], new),
+                           ([entry(new, "new")], new)):
+            change(server, callers=with_keys(*keys))
+            current[0] = used
+            before = [count for _, count in done]
+            # Each thread notices the change at its next call.
+            until(lambda: all(key == used and count >= was + 10 for (key, count), was in zip(done, before)))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not failed, failed[:3]
     with expect_failure(*UNIDENTIFIED):
         connect(server, key=old).sign_in(anonymous())
 

@@ -240,7 +240,6 @@ def test_a_not_yet_valid_certificate_is_a_temporary_fault_and_an_expired_one_is_
         assert ended.returncode == code and word in ended.stderr, ended.stderr
 
 
-@pytest.mark.timeout(180)
 def test_with_few_descriptors_a_server_serves_or_exits_with_a_temporary_fault(
         folder: Path, simulator: Simulator) -> None:
     ends = set()

@@ -41,10 +41,9 @@ BACK = latchkey_settings.REDIRECT_URIS[0]
 def test_a_reload_takes_effect_under_load_without_a_failed_call(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve(metrics=ON_A_FREE_PORT)
-    stop, failed, done = threading.Event(), list[str](), list[int]()
+    stop, failed, done = threading.Event(), list[str](), list[None]()
 
     def work(client: Client, subject: str) -> None:
-        count = 0
         made = session(client.sign_in(anonymous()))
         while not stop.is_set():
             try:
@@ -53,22 +52,25 @@ def test_a_reload_takes_effect_under_load_without_a_failed_call(
                 session(client.sign_in(assertion(simulator, "oidc.corp", subject=subject)))
             except (grpc.RpcError, AssertionError) as error:
                 failed.append(repr(error))
-            count += 3
-        done.append(count)
+            done.append(None)
 
     threads = [threading.Thread(target=work, args=(connect(server, key=key), f"{key}-{number}"))
                for key in ("web", "shop") for number in range(3)]
     for thread in threads:
         thread.start()
     web, *others = callers()
-    for number in range(20):
-        line = change(server, callers=[{**web, "merge": number % 2 == 1}, *others],
-                      policy={"pending_attempts_max": number + 6})
-        assert names(line) == {"callers[web].merge", "policy.pending_attempts_max"}
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failed and sum(done) > 100, (failed[:3], done)
+    try:
+        for number in range(20):
+            line = change(server, callers=[{**web, "merge": number % 2 == 1}, *others],
+                          policy={"pending_attempts_max": number + 6})
+            assert names(line) == {"callers[web].merge", "policy.pending_attempts_max"}
+            before = len(done)
+            until(lambda: len(done) > before + 1)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not failed, failed[:3]
     seen = Scrape.of(server)
     assert seen("latchkey_config_reloads_total", outcome="applied") == 20
     assert seen("latchkey_config_loaded_timestamp_seconds") >= seen("process_start_time_seconds")
@@ -342,7 +344,7 @@ def slow_file(server: Server) -> Iterator[None]:
             writing = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
             break
         except OSError:
-            assert time.monotonic() - begun < 10, "nobody reads the configuration file"
+            assert time.monotonic() - begun < 60, "the server does not read the configuration file"
             time.sleep(0.02)
     path.unlink()
     write(server)

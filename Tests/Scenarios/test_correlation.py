@@ -44,7 +44,7 @@ def line_of(server: Server, request_id: str) -> dict[str, str]:
 
 def event_of(server: Server, connect: Callable[..., Client], account_id: str) -> dict[str, str]:
     stub = EventServiceStub(connect(server, key="admin").channel)
-    for told in stub.Watch(events.WatchRequest(), timeout=10):
+    for told in stub.Watch(events.WatchRequest(), timeout=60):
         if told.event.account_id == account_id and told.event.type == events.EVENT_TYPE_SIGNED_IN:
             details: dict[str, str] = json.loads(told.event.details_json)
             return details

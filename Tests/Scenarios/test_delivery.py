@@ -23,18 +23,20 @@ from metrics import ON_A_FREE_PORT, eventually
 from ports import free_port
 from processes import LATCHKEYD, Server, Simulator, write
 from receivers import PASSWORD, STAGES, USER, Relay, SlowRelay, Webhook, document
-from waiting import comes_true
+from waiting import comes_true, until
 
 WAITING, BURIED, SENT = "latchkey_deliveries_waiting", "latchkey_deliveries_buried", "latchkey_deliveries_total"
 SECRETS = ("s" * 40, "t" * 40)
-# As fast as possible.
+# As fast as possible, for tests of the second attempt.
 QUICKLY = {"attempt_seconds": 2, "retry_seconds": 3, "retry_max_seconds": 3}
+# For all others, which a busy machine must not give a second attempt.
+PATIENTLY = {"attempt_seconds": 60, "retry_seconds": 61, "retry_max_seconds": 61}
 
 
-def by_relay(relay: Relay | SlowRelay, **more: Settings | str) -> Settings:
+def by_relay(relay: Relay | SlowRelay, **more: Settings | str | int) -> Settings:
     (relay.folder / "relay.password").write_text(PASSWORD + "\n")
     return {"mail": "smtp", "text_messages": "off", "ca_file": "authority.pem", "allow_private_addresses": True,
-            **QUICKLY, **more,
+            **PATIENTLY, **more,
             "smtp": {"host": "localhost", "port": relay.port, "user": USER, "password_file": "relay.password",
                      "from": "no-reply@latchkey.example", "from_name": "Latchkey Prüfung"}}
 
@@ -111,7 +113,7 @@ class HeldUp:
         self.relay.start()
         self.server.launch()
         assert self.relay.wait()["To"] == self.to
-        eventually(self.server, lambda seen: seen(WAITING) == 0, 20)
+        eventually(self.server, lambda seen: seen(WAITING) == 0)
         self.relay.stop()
 
 
@@ -119,7 +121,7 @@ class HeldUp:
 def held_up(folder: Path, serve: Callable[..., Server], connect: Callable[..., Client],
             simulator: Simulator) -> HeldUp:
     relay = Relay(folder)
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    server = serve(delivery=by_relay(relay, **QUICKLY), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
     eventually(server, lambda seen: seen(WAITING) == 1)
     return HeldUp(relay, server, email)
@@ -192,15 +194,17 @@ def test_an_email_is_sent_over_starttls_with_a_login_and_reads_back(
     envelope = relay.envelopes[0]
     assert envelope.mail_from == "no-reply@latchkey.example" and envelope.rcpt_tos == [email]
     eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="sent") == 1)
+    # The line follows the count.
+    until(lambda: '"message sent"' in server.log.read_text())
     told = server.log.read_text()
-    assert '"message sent"' in told and email not in told and PASSWORD not in told
+    assert email not in told and PASSWORD not in told
     relay.stop()
 
 
 def test_a_temporary_error_of_a_relay_is_retried(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, answers=["451 not now"]).start()
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    server = serve(delivery=by_relay(relay, **QUICKLY), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
     assert relay.wait()["To"] == email
     assert relay.attempts == 2
@@ -210,17 +214,17 @@ def test_a_temporary_error_of_a_relay_is_retried(
 
 def whys(server: Server) -> list[str]:
     """Waits for a log line, and returns the reasons why messages were not sent."""
-    deadline = time.monotonic() + 5
-    while not (told := [line["why"] for line in server.lines() if line["message"] == "message not sent yet"]):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return told
+    def told() -> list[str]:
+        return [line["why"] for line in server.lines() if line["message"] == "message not sent yet"]
+
+    until(told)
+    return told()
 
 
 def test_a_relay_that_rejects_the_sender_address_is_retried(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, sender_answers=["550 not for you"]).start()
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    server = serve(delivery=by_relay(relay, **QUICKLY), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
     assert whys(server) == ["smtp 550"]
     assert relay.wait()["To"] == email
@@ -230,7 +234,7 @@ def test_a_relay_that_rejects_the_sender_address_is_retried(
 def test_a_mail_that_is_rejected_permanently_is_buried_and_counted(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, answers=["550 no such mailbox"]).start()
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    server = serve(delivery=by_relay(relay, **QUICKLY), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
     seen = eventually(server, lambda seen: seen(BURIED) == 1)
     assert seen(SENT, kind="linked", transport="smtp", result="buried") == 1 and seen(WAITING) == 0
@@ -247,30 +251,35 @@ def test_a_mail_that_is_rejected_permanently_is_buried_and_counted(
 def test_a_relay_that_stops_answering_costs_an_attempt_and_delays_no_call(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, silent_seconds=5).start()
-    server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
+    server = serve(delivery=by_relay(relay, **QUICKLY), metrics=ON_A_FREE_PORT)
     client = connect(server)
     told_of_a_link(client, simulator)
-    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") >= 1, 10)
+
+    def fetched() -> float:
+        begun = time.monotonic()
+        client.fetch(email=fresh_email())
+        return time.monotonic() - begun
+
+    until(lambda: relay.attempts >= 1)
+    # The fastest, because a busy machine delays calls as well.
+    assert min(fetched() for _ in range(5)) < 1
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") >= 1)
     assert seen(WAITING) == 1
-    begun = time.monotonic()
-    client.fetch(email=fresh_email())
-    assert time.monotonic() - begun < 1
     relay.stop()
 
 
 def test_a_relay_that_stops_answering_delays_no_text_message(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    relay, hook = Relay(folder, silent_seconds=12).start(), Webhook(folder).start()
-    slowly = {"concurrent_max": 2, "attempt_seconds": 10, "retry_seconds": 15, "retry_max_seconds": 15}
+    relay, hook = Relay(folder, silent_seconds=120).start(), Webhook(folder).start()
     server = serve(
-        delivery=by_relay(relay, text_messages="webhook", webhook=by_webhook(hook)["webhook"], **slowly),
+        delivery=by_relay(relay, text_messages="webhook", webhook=by_webhook(hook)["webhook"], concurrent_max=2),
         policy=verification.POLICY, metrics=ON_A_FREE_PORT)
     client, number = connect(server), verification.fresh_number()
     for _ in range(4):
         told_of_a_link(client, simulator)
     eventually(server, lambda seen: seen(WAITING) == 4 and relay.attempts == 1)
     client.send_phone_code(number)
-    told = document(hook.wait(seconds=5)[0], *SECRETS)
+    told = document(hook.wait()[0], *SECRETS)
     assert told["kind"] == "phone_code" and told["to"] == number and relay.attempts == 1
     server.kill()
     relay.stop()
@@ -280,36 +289,32 @@ def test_a_relay_that_stops_answering_delays_no_text_message(
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_relay_that_is_slow_at_any_stage_delays_neither_other_mails_nor_text_messages(
         stage: str, folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    relay, hook = SlowRelay(folder, stage, seconds=2).start(), Webhook(folder).start()
-    slowly = {"attempt_seconds": 15, "retry_seconds": 20, "retry_max_seconds": 20}
+    relay, hook = SlowRelay(folder, stage, seconds=120).start(), Webhook(folder).start()
     server = serve(
-        delivery=by_relay(relay, text_messages="webhook", webhook=by_webhook(hook)["webhook"], **slowly),
+        delivery=by_relay(relay, text_messages="webhook", webhook=by_webhook(hook)["webhook"]),
         policy=verification.POLICY, metrics=ON_A_FREE_PORT)
     client = connect(server)
-    begun = time.monotonic()
-    # One after the other they take 32 seconds, eight at a time 4.
     for _ in range(16):
         client.send_email_link(fresh_email())
-    asked = time.monotonic()
+    # Eight wait at a time, not one.
+    until(lambda: len(relay.delayed) == 8)
     client.send_phone_code(verification.fresh_number())
-    hook.wait(seconds=5)
-    assert time.monotonic() - asked < 1.5
-    assert comes_true(lambda: len(relay.mails) >= 16, 20), f"{len(relay.mails)} mails came"
-    assert time.monotonic() - begun < 14
+    hook.wait()
+    assert len(relay.delayed) == 8, "the text message waits for no mail"
+    relay.released.set()
+    assert comes_true(lambda: len(relay.mails) >= 16, 60), f"{len(relay.mails)} mails came"
     relay.stop()
     hook.stop()
 
 
 def test_a_relay_that_blocks_a_thread_when_the_server_stops_is_reported(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    relay = SlowRelay(folder, "end of DATA", seconds=12).start()
-    server = serve(delivery=by_relay(relay, attempt_seconds=15, retry_seconds=20, retry_max_seconds=20),
-                   policy=verification.POLICY, limits={"drain_seconds": 1})
+    relay = SlowRelay(folder, "end of DATA", seconds=60).start()
+    server = serve(delivery=by_relay(relay), policy=verification.POLICY, limits={"drain_seconds": 1})
     connect(server).send_email_link(fresh_email())
-    assert comes_true(lambda: len(relay.contents) == 1, 5)
-    begun = time.monotonic()
+    until(lambda: len(relay.contents) == 1)
     server.signal()
-    assert server.wait(10) == 1 and time.monotonic() - begun < 8
+    assert server.wait() == 1, "before the relay answers"
     [told] = [line for line in server.lines() if line["message"] == "a part does not end"]
     assert (told["part"], told["phase"]) == ("delivery", "stop")
     assert told["why"] == "an attempt to send a message is still in progress"
@@ -329,11 +334,13 @@ def test_a_flood_of_notices_is_merged_and_delays_no_link(
     for _ in range(30):
         linked = session(client.link(begun.id_token, assertion(simulator, "oidc.corp")))
         begun = client.unlink(linked.id_token, "oidc.corp")
-    asked, waiting = time.monotonic(), fresh_email()
+    waiting = fresh_email()
     client.send_email_link(waiting)
-    assert comes_true(lambda: any(waiting.encode() in each for each in relay.contents), 5)
-    assert time.monotonic() - asked < 4
-    seen = eventually(server, lambda seen: seen(WAITING) == 0, 30)
+    before = len(relay.contents)
+    until(lambda: any(waiting.encode() in each for each in relay.contents))
+    ahead = [waiting.encode() in each for each in relay.contents].index(True) - before
+    assert ahead <= 16, "only notices that were being sent come first"
+    seen = eventually(server, lambda seen: seen(WAITING) == 0)
     to_one = sum(email.encode() in each for each in relay.contents)
     assert 2 <= to_one <= 40
     assert seen("latchkey_notices_merged_total") + seen(
@@ -364,7 +371,7 @@ def test_nothing_is_sent_to_a_relay_without_a_trusted_certificate_or_a_login(
         settings["smtp"]["host"] = "127.0.0.2"
     server = serve(delivery=settings, metrics=ON_A_FREE_PORT)
     told_of_a_link(connect(server), simulator)
-    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") >= 1, 10)
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") >= 1)
     assert seen(WAITING) == 1 and not relay.mails and relay.attempts == 0
     if fault == "wrong password":
         assert set(whys(server)) == {"smtp 535"}
@@ -389,7 +396,7 @@ def test_a_webhook_gets_signed_messages_and_retries_until_it_accepts_them(
     hook = Webhook(folder, answers=[500, 429, 0]).start()
     server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
-    posts = hook.wait(4, seconds=60)
+    posts = hook.wait(4)
     told = [document(post, *SECRETS) for post in posts]
     assert all(each == told[0] for each in told) and told[0]["to"] == email and told[0]["kind"] == "linked"
     # Counted before the queue removes it.
@@ -415,9 +422,9 @@ def test_a_webhook_gets_its_messages_after_an_outage(
     hook = Webhook(folder)
     server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
     told_of_a_link(connect(server), simulator)
-    eventually(server, lambda seen: seen(SENT, kind="linked", transport="webhook", result="failed") == 1)
+    eventually(server, lambda seen: seen(SENT, kind="linked", transport="webhook", result="failed") >= 1)
     hook.start()
-    document(hook.wait(seconds=30)[0], *SECRETS)
+    document(hook.wait()[0], *SECRETS)
     hook.stop()
 
 

@@ -292,7 +292,6 @@ def test_check_39_known_and_unknown_addresses_get_one_answer(coding: Server, cli
 
 @pytest.mark.slow
 @pytest.mark.timed
-@pytest.mark.timeout(180)
 def test_check_39_known_and_unknown_take_the_same_time_over_a_thousand_interleaved_requests(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(

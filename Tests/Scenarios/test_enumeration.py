@@ -40,7 +40,6 @@ def test_check_35_unknown_address_wrong_password_and_no_password_get_one_answer(
 
 @pytest.mark.slow
 @pytest.mark.timed
-@pytest.mark.timeout(150)
 def test_check_35_all_three_take_the_same_time_over_a_thousand_interleaved_tries(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     """With the real cost of a hash."""

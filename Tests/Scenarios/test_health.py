@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import sqlite3
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from processes import Server, Simulator
 from waiting import until
 
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+IMPORT = "latchkey.v1.AdminService/ImportAccounts"
 
 
 def ask(server: Server, path: str, method: str = "GET") -> tuple[int, str]:
@@ -29,7 +30,7 @@ def ask(server: Server, path: str, method: str = "GET") -> tuple[int, str]:
 
 
 def health(client: Client) -> bytes:
-    answer: bytes = client.channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=5)
+    answer: bytes = client.channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=60)
     return answer
 
 
@@ -50,24 +51,26 @@ def test_a_server_is_live_and_ready_and_its_store_is_sound(
 
 def test_a_stopping_server_is_not_ready_but_live(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    server = serve(metrics=ON_A_FREE_PORT, limits={"drain_seconds": 10})
+    server = serve(metrics=ON_A_FREE_PORT, limits={"drain_seconds": 60})
     web = connect(server, key="admin")
     watch = web.channel.unary_stream("/grpc.health.v1.Health/Watch")(b"")
     assert next(watch) == SERVING
     # The drain waits for an import.
-    held = web.channel.stream_stream("/latchkey.v1.AdminService/ImportAccounts")(nothing_for(8))
-    time.sleep(0.3)
+    ended = threading.Event()
+    held = web.channel.stream_stream(f"/{IMPORT}")(nothing_until(ended))
+    eventually(server, lambda scrape: scrape("latchkey_calls_in_flight", method=IMPORT) == 1)
     server.signal()
     assert next(watch) == NOT_SERVING
     until(lambda: ask(server, "/readyz") == (503, "not ready: the server is stopping\n"))
     assert ask(server, "/livez") == (200, "live\n")
     held.cancel()
+    ended.set()
     watch.cancel()
     server.wait()
 
 
-def nothing_for(seconds: float) -> Iterator[bytes]:
-    time.sleep(seconds)
+def nothing_until(ended: threading.Event) -> Iterator[bytes]:
+    ended.wait(60)
     yield from ()
 
 
@@ -82,7 +85,7 @@ def test_a_damaged_file_is_found_after_the_start_and_is_never_ready(
         server.stop()
         damage(server.database)
         server.launch()
-        until(lambda: ask(server, "/readyz") == (503, "not ready: the store is corrupt\n"), 20)
+        until(lambda: ask(server, "/readyz") == (503, "not ready: the store is corrupt\n"))
         assert ask(server, "/livez")[0] == 200
         assert health(connect(server)) == NOT_SERVING
         seen = Scrape.of(server)

@@ -166,7 +166,7 @@ def test_each_code_by_email_and_invitation_asks_and_can_be_denied(
 # Bad hooks. Each answers a sign-in in its own way.
 
 def hangs(hook: Hook) -> Any:
-    hook.released.wait(20)
+    hook.released.wait(60)
 
 
 def dies(hook: Hook) -> Any:
@@ -197,23 +197,21 @@ BAD: dict[str, Callable[[Hook], Any]] = {
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_hook_denies_or_allows_by_its_setting(
         hooked: Callable[..., Server], connect: Callable[..., Client], hook: Hook, kind: str) -> None:
-    server = hooked(timeout_millis=400, events=["before_sign_in"])
+    settings = {"timeout_millis": 400 if kind == "hangs" else 5_000, "events": ["before_sign_in"]}
+    server = hooked(**settings)
     web, email = connect(server), fresh_email()
     web.create(email)
     hook.rule = lambda event, request, context: BAD[kind](hook)
-    begun = time.monotonic()
     with expect_failure(*UNAVAILABLE) as refusal:
         web.sign_in(password(email))
-    assert refusal.retry_seconds == 1 and time.monotonic() - begun < 2
-    reloads.change(server, hooks=[hook.settings(timeout_millis=400, events=["before_sign_in"], on_failure="allow")])
+    assert refusal.retry_seconds == 1
+    reloads.change(server, hooks=[hook.settings(**settings, on_failure="allow")])
     signed = session(web.sign_in(password(email)))
     assert signed.account.email == email and signed.account.display_name == ""
     seen = Scrape.of(server)
-    # On a busy machine the time may be over before 10 MB have come.
-    outcomes = {"hangs": ["timed_out"], "10 MB": ["unavailable", "timed_out"],
-                **dict.fromkeys(["fails", "dies", "garbage"], ["unavailable"])}
-    assert sum(seen("latchkey_hook_calls_total", hook="rules", event="before_sign_in", outcome=outcome)
-               for outcome in outcomes.get(kind, ["invalid"])) == 2
+    outcomes = {"hangs": "timed_out", **dict.fromkeys(["fails", "dies", "garbage", "10 MB"], "unavailable")}
+    outcome = outcomes.get(kind, "invalid")
+    assert seen("latchkey_hook_calls_total", hook="rules", event="before_sign_in", outcome=outcome) == 2
     assert "sesame" not in server.log.read_text() and "somebody" not in server.log.read_text()
 
 
@@ -226,8 +224,7 @@ def test_a_hanging_hook_takes_no_more_calls_than_its_limit_and_exhausts_nothing_
     hook.rule = lambda event, request, context: hangs(hook)
     with futures.ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(web.sign_in, password(email)) for _ in range(4)]
-        until(lambda: len(hook.events) == 4, 8)
-        begun = time.monotonic()
+        until(lambda: len(hook.events) == 4)
         for _ in range(20):
             with expect_failure(*UNAVAILABLE) as refusal:
                 web.sign_in(password(email))
@@ -235,7 +232,7 @@ def test_a_hanging_hook_takes_no_more_calls_than_its_limit_and_exhausts_nothing_
         for _ in range(20):
             session(shop.sign_in(password(email)))
             assert list(web.fetch(email=email).provider_ids) == ["password"]
-        assert time.monotonic() - begun < 6 and not any(each.done() for each in waiting)
+        assert not any(each.done() for each in waiting)
         hook.released.set()
         assert len({session(each.result()).session_id for each in waiting}) == 4
     assert len(hook.events) == 4
@@ -259,7 +256,7 @@ def test_a_dead_hook_opens_the_breaker_which_closes_when_it_is_back(
     assert seen("latchkey_hook_calls_total", hook="rules", event="before_sign_in", outcome="breaker_open") == 1
     hook.start()
     # After the pause of 5 seconds, one question decides.
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             session(web.sign_in(password(email)))
@@ -268,8 +265,13 @@ def test_a_dead_hook_opens_the_breaker_which_closes_when_it_is_back(
             assert time.monotonic() < deadline
             time.sleep(0.5)
     assert Scrape.of(server)("latchkey_hook_breaker_open", hook="rules") == 0
-    messages = [line["message"] for line in server.lines()]
-    assert messages.count("the hook rules fails") == messages.count("the hook rules answers again") == 1
+
+    def counts() -> list[int]:
+        messages = [line["message"] for line in server.lines()]
+        return [messages.count(f"the hook rules {does}") for does in ("fails", "answers again")]
+
+    until(lambda: all(counts()))
+    assert counts() == [1, 1]
 
 
 def test_a_restart_of_the_hook_between_two_questions_fails_no_call(
@@ -278,21 +280,34 @@ def test_a_restart_of_the_hook_between_two_questions_fails_no_call(
     web.create(email)
     for _ in range(3):
         hook.stop()
+        # The question follows when the server has noticed the end of its connection.
+        until(lambda: not open_sockets_to(hook.port))
         hook.start()
         session(web.sign_in(password(email)))
+
+
+def open_sockets_to(port: int) -> int:
+    """How many connections to a local port their clients have not closed, as in proc(5)."""
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    # ESTABLISHED and CLOSE_WAIT.
+    return sum(int(row[2].rpartition(":")[2], 16) == port and row[3] in ("01", "08") for row in rows)
 
 
 def test_a_short_deadline_of_a_client_is_no_failure_of_the_hook(
         hooked: Callable[..., Server], connect: Callable[..., Client], hook: Hook) -> None:
     server = hooked(events=["before_send"], on_failure="allow")
-    sending = VerificationServiceStub(connect(server).channel)
-    hook.rule = lambda event, request, context: time.sleep(0.5)
-    for _ in range(7):
-        with pytest.raises(grpc.RpcError):
-            sending.SendPhoneCode(SendPhoneCodeRequest(phone_number="+4930123456"), timeout=0.2)
+    web = connect(server)
+    web.send_phone_code("+4930123457")
+    hook.forget()
+    hook.rule = lambda event, request, context: hangs(hook)
+    sending = VerificationServiceStub(web.channel)
+    calls = [sending.SendPhoneCode.future(SendPhoneCodeRequest(phone_number="+4930123456"), timeout=1.5)
+             for _ in range(7)]
+    assert all(call.exception() for call in calls) and len(hook.events) == 7
     seen = metrics.eventually(
         server, lambda seen: seen.sum("latchkey_hook_calls_total", outcome="timed_out") == 7)
     assert seen("latchkey_hook_breaker_open", hook="rules") == 0
+    hook.released.set()
     # Nor does the deadline avoid the rules of a hook whose failures allow.
     outbox.none_comes(server, "phone_code", "+4930123456")
 

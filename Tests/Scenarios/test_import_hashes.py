@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import clients
 import pytest
 from clients import Client, fresh_email, password, session
 from failures import expect_failure
@@ -30,6 +31,12 @@ def keeper(sixteen: Server) -> Iterator[Client]:
     client = Client(sixteen, key="admin")
     yield client
     client.close()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slowest hash takes seconds even on an idle machine. The server itself allows a minute."""
+    monkeypatch.setattr(clients, "TIMEOUT_SECONDS", 120)
 
 
 def library_hashes() -> list[Any]:

@@ -128,7 +128,7 @@ def load(server: Server, *arguments: object, code: int = 0, seconds: float = 0.5
     """A short run with few calls in flight, and a check of its exit code."""
     short = ("--duration", seconds, "--warm-up", 0.1, "--connections", 2, "--streams", 2, "--prepare", 4)
     run = subprocess.run(command(server, *short, *arguments, "--json", "-", key=key), capture_output=True, text=True,
-                         timeout=60)
+                         timeout=120)
     assert run.returncode == code, run.stderr + run.stdout
     report: Report = json.loads(run.stdout)
     return report
@@ -159,7 +159,11 @@ def test_every_workload_runs_and_all_its_answers_are_right(
     (tmp_path / "tokens.jsonl").write_text("\n".join(kept))
     # A slow server cannot export the accounts of all other workloads within a run.
     server = serve() if workload == "export-accounts" else roomy
-    report = load(server, workload, "--tokens", tmp_path / "tokens.jsonl")
+    # A busy machine may need longer for the first answer.
+    for seconds in (0.5, 10):
+        report = load(server, workload, "--tokens", tmp_path / "tokens.jsonl", seconds=seconds)
+        if report["iterations"][0]["ok"] > 0:
+            break
     adds_up(report)
     assert WORKLOADS[workload] <= set(rows(report))
     assert report["ok"] > 0 and report["iterations"][0]["ok"] > 0
@@ -187,17 +191,26 @@ def test_every_call_of_the_contract_is_in_a_workload_or_left_out_with_a_reason()
     assert set(re.findall(r"^  (\w+/\w+): \S", left_out, re.MULTILINE)) == LEFT_OUT
 
 
+def every_part(server: Server, simulator: Simulator, folder: Path, iterations: int, seconds: int) -> Report:
+    """Runs the mix in the folder. A busy machine gets more time for as many iterations, if one part has no answer."""
+    for longer in (seconds, seconds * 5):
+        made = subprocess.run(
+            [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
+            stdout=subprocess.PIPE, check=True)
+        (folder / "tokens.jsonl").write_bytes(made.stdout)
+        report = load(server, "--scenario", folder / "mix.json5", "--tokens", folder / "tokens.jsonl", "--rate",
+                      iterations // longer, "--plot", folder / "plot.svg", seconds=longer)
+        adds_up(report)
+        if all(row["ok"] > 0 for row in report["iterations"]):
+            break
+    return report
+
+
 def test_all_workloads_can_be_mixed_in_an_open_loop(
         roomy: Server, simulator: Simulator, tmp_path: Path) -> None:
-    made = subprocess.run(
-        [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
-        stdout=subprocess.PIPE, check=True)
-    (tmp_path / "tokens.jsonl").write_bytes(made.stdout)
     names = [name for name in WORKLOADS if name != "handshake"]
     (tmp_path / "mix.json5").write_text(json.dumps({"mix": [{"workload": name} for name in names]}))
-    report = load(roomy, "--scenario", tmp_path / "mix.json5", "--tokens", tmp_path / "tokens.jsonl", "--rate", 80,
-                  seconds=4)
-    adds_up(report)
+    report = every_part(roomy, simulator, tmp_path, iterations=320, seconds=4)
     assert [row["name"] for row in report["iterations"]] == names
     assert all(row["ok"] > 0 for row in report["iterations"]), report["iterations"]
     assert set(rows(report)) == set().union(*WORKLOADS.values()) - {"TLS handshake"}
@@ -219,22 +232,17 @@ def test_more_watchers_than_a_caller_may_have_are_refused(serve: Callable[..., S
 
 def test_the_mixed_scenario_runs_all_of_its_parts(
         server: Server, simulator: Simulator, tmp_path: Path) -> None:
-    made = subprocess.run(
-        [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
-        stdout=subprocess.PIPE, check=True)
-    (tmp_path / "tokens.jsonl").write_bytes(made.stdout)
     # With its real weights two seconds would be too short for the rare workloads. Without a rate there would be more
     # conflicts than five accounts may have in ten minutes.
     mix = re.sub(r"weight: \d+", "weight: 1", (ROOT / "deploy/load/mixed.json5").read_text())
     (tmp_path / "mix.json5").write_text(mix)
-    report = load(server, "--scenario", tmp_path / "mix.json5", "--tokens", tmp_path / "tokens.jsonl",
-                  "--rate", 200, "--plot", tmp_path / "plot.svg", seconds=2)
-    adds_up(report)
+    report = every_part(server, simulator, tmp_path, iterations=400, seconds=2)
     assert all(row["ok"] > 0 for row in report["iterations"]), report["iterations"]
     assert len(report["iterations"]) == 12
     assert "latency (ms)" in (tmp_path / "plot.svg").read_text()
 
 
+@pytest.mark.timed
 def test_the_same_seed_and_rate_start_the_same_iterations(server: Server, tmp_path: Path) -> None:
     (tmp_path / "mix.json5").write_text('{ mix: [{ workload: "health", weight: 3 }, { workload: "signing-keys" }] }')
     drawn = [
@@ -295,6 +303,7 @@ def stalled(server: Server, *arguments: object) -> Report:
     return report
 
 
+@pytest.mark.timed
 def test_an_open_loop_counts_the_wait_of_all_arrivals_during_a_stall(
         serve: Callable[..., Server]) -> None:
     server = serve()
@@ -304,7 +313,7 @@ def test_an_open_loop_counts_the_wait_of_all_arrivals_during_a_stall(
     # be in flight: every tenth waited 100 ms or more.
     assert waited["calls"][0]["micros"]["p90"] >= 50_000
     # A closed loop makes no calls during the stall. Unlike real users, only its four callers notice it.
-    assert stalled(server)["calls"][0]["micros"]["p90"] < 50_000
+    assert stalled(server)["calls"][0]["micros"]["p90"] < waited["calls"][0]["micros"]["p90"] / 2
 
 
 def test_a_rate_that_cannot_be_reached_is_reported(server: Server) -> None:
@@ -312,6 +321,7 @@ def test_a_rate_that_cannot_be_reached_is_reported(server: Server) -> None:
     assert report["never_started"] > 0
 
 
+@pytest.mark.timed
 def test_a_restarted_server_gets_new_connections(serve: Callable[..., Server]) -> None:
     server = serve()
     run = subprocess.Popen(

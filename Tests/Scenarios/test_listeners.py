@@ -91,7 +91,7 @@ def test_a_missing_or_malformed_header_ends_the_connection(proxied: Server, star
 
 
 def received(plain: socket.socket) -> bytes:
-    plain.settimeout(10)
+    plain.settimeout(60)
     try:
         return plain.recv(1)
     except ConnectionResetError:
@@ -114,7 +114,7 @@ def test_a_header_that_does_not_end_is_limited_in_time(impatient: Server, start:
     with socket.create_connection(("127.0.0.1", impatient.port)) as plain:
         plain.sendall(start)
         assert not received(plain)
-    assert 0.4 < time.monotonic() - begun < 5
+    assert 0.4 < time.monotonic() - begun < 30
     eventually(impatient, lambda seen: seen(HANDSHAKES, result="timed_out") == before + 1)
 
 
@@ -201,9 +201,12 @@ def test_the_field_is_ignored_and_counted_if_its_sender_is_no_trusted_proxy(
     with expect_failure(StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"):
         verify(connect(server, key=None), token, "URI=spiffe://latchkey.dev/web")
     assert Scrape.of(server)("latchkey_refusals_total", limit="forward_ignored") == 3
-    until(lambda: [line for line in server.lines() if "x-forwarded-client-cert ignored" in line["message"]])
-    lines = [line for line in server.lines() if "x-forwarded-client-cert ignored" in line["message"]]
-    assert len(lines) == 2, "one for each connection"
+
+    def lines() -> int:
+        return sum("x-forwarded-client-cert ignored" in line["message"] for line in server.lines())
+
+    until(lambda: lines() >= 2)
+    assert lines() == 2, "one for each connection"
 
 
 # Sockets of a service manager.
@@ -239,10 +242,9 @@ def activated(folder: Path, simulator: Simulator, **overrides: Settings) -> Serv
 
 def test_a_restart_with_passed_sockets_loses_no_connection_attempt(folder: Path, simulator: Simulator) -> None:
     server = activated(folder, simulator)
-    stop, failed, done = threading.Event(), list[str](), list[int]()
+    stop, failed, done = threading.Event(), list[str](), list[None]()
 
     def work() -> None:
-        count = 0
         while not stop.is_set():
             try:
                 client = Client(server, key="web")
@@ -250,29 +252,35 @@ def test_a_restart_with_passed_sockets_loses_no_connection_attempt(folder: Path,
                 client.close()
             except grpc.RpcError as error:
                 failed.append(repr(error))
-            count += 1
-        done.append(count)
+            done.append(None)
+
+    def wait_for_calls(launches: int) -> None:
+        until(lambda: sum(line["message"] == "listening" for line in server.lines()) == launches)
+        before = len(done)
+        until(lambda: len(done) >= before + 20)
 
     with socket.create_server(("127.0.0.1", server.port), backlog=512) as listening:
         server.process = launch_with(server, listening, names="latchkeyd.socket")
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
-        for _ in range(3):
-            time.sleep(1)
-            server.signal(signal.SIGTERM)
-            assert server.wait() == 0
-            time.sleep(0.3)
-            server.process = launch_with(server, listening, names="latchkeyd.socket")
-        time.sleep(1)
-        stop.set()
-        for thread in threads:
-            thread.join()
+        try:
+            for launches in range(1, 4):
+                wait_for_calls(launches)
+                server.signal(signal.SIGTERM)
+                assert server.wait() == 0
+                time.sleep(0.3)
+                server.process = launch_with(server, listening, names="latchkeyd.socket")
+            wait_for_calls(4)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
         server.stop()
     # This client does not even retry a call that the server has not seen, so a call that meets a GOAWAY fails. Each of
     # these had a connection; no attempt to connect may fail.
     assert not [each for each in failed if "GOAWAY received" not in each], failed
-    assert len(failed) <= 12 and sum(done) > 30, (failed, done)
+    assert len(failed) <= 12, failed
 
 
 def test_passed_sockets_have_names_and_must_exist(folder: Path, simulator: Simulator) -> None:
@@ -291,7 +299,7 @@ def test_passed_sockets_have_names_and_must_exist(folder: Path, simulator: Simul
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
             datagrams.bind(("127.0.0.1", 0))
             process = launch_with(server, datagrams)
-            assert process.wait(20) == 78
+            assert process.wait(60) == 78
     assert "listen.systemd: descriptor 3 as a listening TCP socket" in server.log.read_text()
     without = subprocess.run([LATCHKEYD, "--config", write(server)], capture_output=True, text=True)
     assert without.returncode == 78 and "listen.systemd: the service manager passed no socket" in without.stderr
@@ -303,7 +311,7 @@ def test_passed_sockets_have_names_and_must_exist(folder: Path, simulator: Simul
 
 def test_a_lame_duck_reports_not_serving_and_still_serves(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    server = serve(limits={"lame_duck_seconds": 3})
+    server = serve(limits={"lame_duck_seconds": 4})
     old = connect(server)
     token = session(old.sign_in(anonymous())).id_token
     check = "/grpc.health.v1.Health/Check"
@@ -313,16 +321,13 @@ def test_a_lame_duck_reports_not_serving_and_still_serves(
     begun = time.monotonic()
     server.signal()
     assert next(watch) == b"\x08\x02"
-    assert time.monotonic() - begun < 1
-    calls = 0
-    while time.monotonic() < begun + 2.5:
+    for number in range(6):
+        time.sleep(max(0.0, begun + number * 0.5 - time.monotonic()))
         assert old.channel.unary_unary(check)(b"") == b"\x08\x02"
         new = Client(server, key="web")
         assert old.verify(token).active and new.verify(token).active
         new.close()
-        calls += 1
-    assert calls > 5
     assert server.wait() == 0
-    assert 2.9 < time.monotonic() - begun < 10
+    assert time.monotonic() - begun > 3.9
 
 

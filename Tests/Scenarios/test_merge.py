@@ -67,6 +67,8 @@ def test_check_30_a_merge_needs_a_recent_login_of_both_and_ends_the_losers_sessi
         with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN") as refused:
             client.merge(survivor, forged)
         assert refused.metadata["field"] == "other_id_token"
+    # Again, because a busy machine may need seconds for the calls above.
+    survivor, other = session(client.sign_in(password(email))), session(client.sign_in(company))
     merged = client.merge(survivor, other)
     assert merged.closed_account_id == other.account.account_id
     for ended in (other, old_other):
@@ -141,9 +143,9 @@ def test_an_anonymous_user_who_merges_keeps_the_id_and_gets_the_methods(web: Cli
 
 def test_a_guest_of_any_age_is_merged_into_the_account(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    client = connect(serve(policy={"merge_recent_login_seconds": 1}))
+    client = connect(serve(policy={"merge_recent_login_seconds": 2}))
     guest = session(client.sign_in(anonymous()))
-    time.sleep(1.1)
+    time.sleep(2.1)
     known = session(client.sign_in(assertion(simulator, "oidc.corp")))
     merged = client.merge(known, guest)
     assert merged.closed_account_id == guest.account.account_id and not merged.moved_provider_ids

@@ -80,11 +80,14 @@ def test_calls_are_counted_by_method_and_status_and_timed(
     assert seen("latchkey_failures_total", reason="INVALID_EMAIL") == 1
     assert seen.sum("latchkey_failures_total") == 4
     # Create, Refresh, the first sign-in of a user, the first signing key, and a count of each failure.
-    # One of them is the first confirmation of the master key, which follows every 20 seconds.
-    committed = seen("latchkey_store_changes_total", outcome="committed")
-    assert 1 <= committed - 7 <= 1 + (time.monotonic() - begun) / 20
-    assert seen("latchkey_store_commit_changes_sum") == seen("latchkey_store_commit_changes_count") == committed
-    assert seen("latchkey_store_commit_seconds_count") == committed
+    # The server's own: the first confirmation of the master key, which follows every 20 seconds, and each second the
+    # failures that administrators see.
+    committed, elapsed = seen("latchkey_store_changes_total", outcome="committed"), time.monotonic() - begun
+    assert 1 <= committed - 7 <= 1 + elapsed / 20 + elapsed
+    # One of these may share the commit of a call.
+    commits = seen("latchkey_store_commit_changes_count")
+    assert seen("latchkey_store_commit_changes_sum") == committed and 7 <= commits <= committed
+    assert seen("latchkey_store_commit_seconds_count") == commits
     fetched = seen("latchkey_fetches_total", provider="oidc.corp", result="answered")
     assert fetched == seen.sum("latchkey_fetches_total") == 2, "the discovery document and the key set"
     assert seen("latchkey_tls_handshakes_total", result="full") == 1
@@ -396,7 +399,7 @@ def test_a_request_byte_by_byte_is_served(endpoint: Server) -> None:
 
 
 def hold(server: Server, source: str) -> socket.socket:
-    return socket.create_connection(address(server), 10, source_address=(source, 0))
+    return socket.create_connection(address(server), 60, source_address=(source, 0))
 
 
 def test_one_address_has_a_limit_of_connections_and_others_are_served(
@@ -405,13 +408,13 @@ def test_one_address_has_a_limit_of_connections_and_others_are_served(
     began = time.monotonic()
     held = [hold(server, "127.0.0.2") for _ in range(PER_ADDRESS_MAX)]
     with hold(server, "127.0.0.2") as past:
-        assert past.recv(1) == b"" and time.monotonic() - began < 2
+        assert past.recv(1) == b""
     # One of the earlier connections still gets its answer.
     held[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
     assert held[0].recv(15) == b"HTTP/1.1 200 OK"
     for one in held[1:]:
         assert one.recv(1) == b"", "no word, and the end"
-    assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 2
+    assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 30
     for one in held:
         one.close()
     assert refusals(server) == {"metrics_connections": 1, "metrics_time": PER_ADDRESS_MAX - 1}
@@ -446,7 +449,7 @@ def test_an_answered_connection_that_a_client_keeps_open_is_closed(metered: Call
         one.sendall(b"HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
         assert one.recv(15) == b"HTTP/1.1 200 OK"
     while is_refused(server, "127.0.0.2"):
-        assert time.monotonic() - began < REQUEST_SECONDS + 3
+        assert time.monotonic() - began < REQUEST_SECONDS + 30
         time.sleep(0.1)
     assert time.monotonic() - began > REQUEST_SECONDS - 0.5
     for one in held:

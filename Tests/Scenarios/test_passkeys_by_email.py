@@ -147,7 +147,6 @@ def test_P10_a_passkey_of_another_account_does_not_answer_for_an_address(app: Cl
 
 @pytest.mark.slow
 @pytest.mark.timed
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("call", ["start", "finish"])
 def test_check_39_passkeys_of_known_and_unknown_addresses_take_the_same_time(app: Client, call: str) -> None:
     known, _ = with_passkey(app)

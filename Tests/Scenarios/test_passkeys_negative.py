@@ -20,7 +20,6 @@ from passkey_faults import AUTHORITY, Fault, assertions, registrations
 from processes import Server, Simulator
 from soft_authenticator import EDDSA, ES256, MODEL, RS256, Authenticator
 
-pytestmark = pytest.mark.timeout(180)
 ORIGIN = "https://app.example.com"
 RP = "example.com"
 # Each fault demands a relying party with these settings, or none in particular.

@@ -55,7 +55,7 @@ def pooled(database: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
             running.append(subprocess.Popen(
                 [*as_user, shutil.which("pgbouncer"), folder / "pgbouncer.ini"], stdout=log, stderr=log))
         conninfo = f"host=127.0.0.1 port={port} user={place['user']} dbname={database}"
-        until(lambda: answers(conninfo), 10, (tmp_path / "pgbouncer.log").read_text())
+        until(lambda: answers(conninfo), otherwise=(tmp_path / "pgbouncer.log").read_text())
         return conninfo
 
     yield start
@@ -90,12 +90,12 @@ def test_transaction_mode_is_found_at_the_start_and_named(
         each.execute("ROLLBACK")
     server = configured(folder, simulator, conninfo)
     begun = time.monotonic()
-    ended = subprocess.run([LATCHKEYD, "--config", write(server)], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([LATCHKEYD, "--config", write(server)], capture_output=True, text=True, timeout=90)
     for each in others:
         each.__exit__(None, None, None)
     assert ended.returncode == 78, ended.stderr[-500:]
     assert "store.postgres.conninfo: a pooler such as PgBouncer in transaction mode" in ended.stderr
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 def test_session_mode_is_accepted(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -20,7 +22,7 @@ from waiting import until
 
 pytestmark = pytest.mark.skipif(shutil.which("haproxy") is None, reason="HAProxy is not installed")
 
-LAME_DUCK_SECONDS = 2
+LAME_DUCK_SECONDS = 3
 
 
 def health_check() -> str:
@@ -37,14 +39,17 @@ def health_check() -> str:
             + frame(0, 1, 1, bytes(5))).hex()
 
 
-def configuration(port: int, servers: list[Server]) -> str:
+def configuration(port: int, control: int, servers: list[Server]) -> str:
     places = "\n".join(f"  server s{each.port} 127.0.0.1:{each.port}" for each in servers)
     return f"""
+global
+  stats socket ipv4@127.0.0.1:{control}
+
 defaults
-  timeout connect 2s
+  timeout connect 10s
   timeout client 1m
   timeout server 1m
-  timeout check 1s
+  timeout check 5s
 
 frontend calls
   mode tcp
@@ -58,7 +63,9 @@ backend servers
   option tcp-check
   tcp-check connect ssl alpn h2
   tcp-check send-binary {health_check()}
-  tcp-check expect binary 00000000020801
+  # The first waits for the answer, and the second does not wait for another one until the timeout.
+  tcp-check expect rbinary 0000000002080[12]
+  tcp-check expect min-recv 1 binary 00000000020801
   default-server check inter 200ms fall 1 rise 1 verify none
 {places}
 """
@@ -67,17 +74,17 @@ backend servers
 def test_a_rolling_restart_behind_haproxy_without_retries_loses_no_call(
         serve: Callable[..., Server], tmp_path: Path) -> None:
     servers = [serve(limits={"lame_duck_seconds": LAME_DUCK_SECONDS}) for _ in range(2)]
-    balancer = dataclasses.replace(servers[0], port=free_port())
+    balancer, control = dataclasses.replace(servers[0], port=free_port()), free_port()
     file = tmp_path / "haproxy.cfg"
-    file.write_text(configuration(balancer.port, servers))
+    file.write_text(configuration(balancer.port, control, servers))
     with (tmp_path / "haproxy.log").open("wb") as log:
         haproxy = subprocess.Popen(["haproxy", "-db", "-f", file], stdout=log, stderr=log)
     try:
-        until(lambda: is_serving(balancer), 15, "HAProxy has no healthy server")
-        failed, done = calls_during(lambda: [restart(each) for each in servers], balancer)
+        until(lambda: is_serving(balancer), otherwise="HAProxy has no healthy server")
+        failed = failures_during(lambda: [restart(each, control) for each in servers], balancer)
     finally:
         end(haproxy)
-    assert not failed and done > 100, (done, failed[:5])
+    assert not failed, failed[:5]
 
 
 def is_serving(server: Server) -> bool:
@@ -90,48 +97,57 @@ def is_serving(server: Server) -> bool:
         client.close()
 
 
-def restart(server: Server) -> None:
+def restart(server: Server, control: int) -> None:
     server.signal(signal.SIGTERM)
+    until(lambda: not is_used(server, control))
     assert server.wait() == 0
     server.launch()
-    # Until HAProxy sends connections to it again.
-    time.sleep(1)
+    until(lambda: is_used(server, control))
 
 
-def calls_during(work: Callable[[], object], server: Server) -> tuple[list[str], int]:
-    """Calls on lasting connections and on new ones, without retries, until `work` has ended."""
-    stop, failed, done = threading.Event(), list[str](), list[int]()
+def is_used(server: Server, control: int) -> bool:
+    """Whether HAProxy sends new connections to the server, by its management socket."""
+    with socket.create_connection(("127.0.0.1", control), 10) as plain:
+        plain.sendall(b"show stat\n")
+        told = plain.makefile().read()
+    [status] = [row["status"] for row in csv.DictReader(told.removeprefix("# ").splitlines())
+                if row["svname"] == f"s{server.port}"]
+    return status.startswith("UP")
+
+
+def failures_during(work: Callable[[], object], server: Server) -> list[str]:
+    """Makes calls on lasting connections and on new ones, without retries, until `work` has ended."""
+    stop, failed, done = threading.Event(), list[str](), list[None]()
 
     def call(client: Client) -> None:
         try:
             session(client.sign_in(anonymous()))
         except grpc.RpcError as error:
             failed.append(f"{time.monotonic():.2f} {error!r}")
+        done.append(None)
 
     def lasting() -> None:
-        client, count = Client(server, key="web"), 0
+        client = Client(server, key="web")
         while not stop.is_set():
             call(client)
-            count += 1
             time.sleep(0.01)
         client.close()
-        done.append(count)
 
     def fresh() -> None:
-        count = 0
         while not stop.is_set():
             client = Client(server, key="web")
             call(client)
             client.close()
-            count += 1
-        done.append(count)
 
     threads = [threading.Thread(target=target) for target in (lasting, lasting, lasting, fresh, fresh)]
     for thread in threads:
         thread.start()
-    time.sleep(1)
-    work()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    return failed, sum(done)
+    try:
+        until(lambda: len(done) > 50)
+        work()
+        until(lambda: len(done) > 100)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    return failed

@@ -13,8 +13,6 @@ from configuration import KEYS
 from processes import Server, Simulator
 from test_latchkey_command import DONE, REFUSED, UNFINISHED, USAGE, Person, of_different_names
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def person(server: Server, tmp_path: Path) -> Person:

@@ -12,7 +12,6 @@ from typing import Any
 
 import grpc
 import outbox
-import pytest
 from authenticators import enrol_totp, enrolled
 from clients import (
     Client,
@@ -33,7 +32,6 @@ from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
 from latchkey.v1.types_pb2 import FACTOR_KIND_PHONE, FACTOR_KIND_RECOVERY_CODE, FACTOR_KIND_TOTP
 from processes import Server, Simulator
 
-pytestmark = pytest.mark.timeout(180)
 BINDING = "the browser of the person, by a name nobody guesses"
 
 

@@ -62,6 +62,7 @@ def seconds_ratio(client: Client, free: str, owned: str) -> float:
     return statistics.median(took[free]) / statistics.median(took[owned])
 
 
+@pytest.mark.timed
 def test_check_39_sign_up_gives_the_same_answer_for_free_and_owned_addresses(careful: Server, client: Client) -> None:
     free, owned = fresh_email(), fresh_email()
     owner = client.create(owned, code=sign_up_code(careful, client, owned))

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 import jwt
 import pytest
@@ -21,7 +22,6 @@ def kid(id_token: str) -> str:
     return str(jwt.get_unverified_header(id_token)["kid"])
 
 
-@pytest.mark.timeout(120)
 def test_check_101_tokens_verify_with_the_https_keys_throughout_a_rotation(
         publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = publishing(tokens={"publish_lead_seconds": LEAD_SECONDS})
@@ -34,10 +34,9 @@ def test_check_101_tokens_verify_with_the_https_keys_throughout_a_rotation(
     for verifier in verifiers:
         verifier.check(made.id_token)
         time.sleep(0.9)
-    server.signal(signal.SIGUSR1)
-    asked = time.monotonic()
     minted = [made]
-    while time.monotonic() < asked + LEAD_SECONDS + 4:
+
+    def mint() -> None:
         fresh = web.refresh(minted[-1].refresh_token) if len(minted) % 10 else session(web.sign_in(password(email)))
         minted.append(fresh)
         for verifier in verifiers:
@@ -46,6 +45,13 @@ def test_check_101_tokens_verify_with_the_https_keys_throughout_a_rotation(
             verifier.check(minted[len(minted) // 2].id_token)
         if kid(fresh.id_token) == old:
             time.sleep(0.02)
+
+    for _ in range(20):
+        mint()
+    server.signal(signal.SIGUSR1)
+    asked = time.monotonic()
+    while time.monotonic() < asked + LEAD_SECONDS + 4 or kid(minted[-21].id_token) == old:
+        mint()
     new = kid(minted[-1].id_token)
     assert new != old and all(verifier.kids == {old, new} and verifier.fetches > 2 for verifier in verifiers)
     signers = [kid(each.id_token) for each in minted]
@@ -64,16 +70,17 @@ def test_check_101_a_key_is_published_before_it_signs_and_cannot_be_hurried(
     web = connect(server)
     made = web.create(fresh_email())
     server.signal(signal.SIGUSR1)
-    until(lambda: len(published(server)) != 1, 3)
+    until(lambda: len(published(server)) != 1)
     seen = time.monotonic()
     server.signal(signal.SIGUSR1)
     while kid((made := web.refresh(made.refresh_token)).id_token) == published(server)[0]["kid"]:
-        assert time.monotonic() < seen + 6
+        assert time.monotonic() < seen + 60
         time.sleep(0.02)
-    assert time.monotonic() - seen > 2
+    signed_at = time.time()
     assert len(published(server)) == 2
     lines = [line for line in server.lines() if line["message"] == "signing key published"]
     assert [line["key"] for line in lines] == [key["kid"] for key in published(server)]
+    assert signed_at - datetime.fromisoformat(lines[1]["at"]).timestamp() > 2
     # A restart keeps the key and makes no other.
     server.stop()
     server.launch()
@@ -97,7 +104,7 @@ def test_another_algorithm_in_the_configuration_is_published_before_it_is_used(
     begun = time.monotonic()
     while jwt.get_unverified_header((made := web.refresh(made.refresh_token)).id_token)["alg"] == "ES256":
         verifier.check(made.id_token)
-        assert time.monotonic() < begun + 8
+        assert time.monotonic() < begun + 60
         time.sleep(0.05)
     verifier.check(made.id_token)
 

@@ -13,10 +13,11 @@ import grpc
 import pytest
 from clients import PASSWORD, Client, assertion, fresh_email, password, session
 from collector import Collector
-from configuration import KEYS
+from configuration import KEYS, Settings
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from metrics import ON_A_FREE_PORT, Scrape, eventually
+from ports import free_port
 from processes import Server, Simulator
 from waiting import until
 
@@ -124,16 +125,22 @@ def test_a_failed_call_is_marked_only_if_the_server_is_at_fault(
 
 def test_a_collector_that_is_gone_disturbs_no_call_and_is_logged_once(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    gone = Collector()
+    gone = Collector(port=free_port())
     gone.stop()
     server = traced(serve, gone)
     web = connect(server)
     for _ in range(3):
         web.create(fresh_email())
-    seen = eventually(server, lambda scrape: scrape("latchkey_trace_spans_total", result="failed") >= 3, 20)
+    seen = eventually(server, lambda scrape: scrape("latchkey_trace_spans_total", result="failed") >= 3)
     assert seen("latchkey_trace_spans_total", result="exported") == 0
-    lines = [line for line in server.lines() if line["message"] == "traces cannot be exported"]
-    assert len(lines) == 1 and lines[0]["why"]
+
+    def refused() -> list[Settings]:
+        return [line for line in server.lines() if line["message"] == "traces cannot be exported"]
+
+    # The line follows the count.
+    until(refused)
+    [line] = refused()
+    assert line["why"]
     back = Collector(port=gone.port)
     web.create(fresh_email())
     back.wait(lambda seen: seen.named(CREATE))

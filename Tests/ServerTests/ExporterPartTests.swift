@@ -21,17 +21,22 @@ func `a collector that accepts and never answers neither fails the stop nor keep
   // The kernel accepts the connection, but no collector answers.
   let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
   defer { withExtendedLifetime(Listening(silent)) {} }
-  let told = try await lines(level: .warning) { log in
-    let tracer = CallTracer(TraceSampler(ratio: 1, followsCallers: true))
-    let parts = PartList(parts: try settings(collectorPort: silent.port).exporterParts(tracer.buffer, log))
-    try await parts.start()
-    tracer.start(call: "/a.B/C", .none).end(.ok, requestID: "r")
-    try await Task.sleep(for: .milliseconds(exportingMillis))
-    let begun = monotonicMillis()
-    let limits = Shutdown.Limits(lateMillis: 60_000, totalMillis: 60_000)
-    #expect(await Shutdown(log, limits).run(parts) {})
-    #expect(monotonicMillis() - begun < 4_000, "shorter than the time for one export of a running server")
+  var tookMillis = Int64.max
+  // A busy machine may delay a stop by seconds.
+  for _ in 0..<3 where tookMillis >= 4_000 {
+    let told = try await lines(level: .warning) { log in
+      let tracer = CallTracer(TraceSampler(ratio: 1, followsCallers: true))
+      let parts = PartList(parts: try settings(collectorPort: silent.port).exporterParts(tracer.buffer, log))
+      try await parts.start()
+      tracer.start(call: "/a.B/C", .none).end(.ok, requestID: "r")
+      try await Task.sleep(for: .milliseconds(exportingMillis))
+      let begun = monotonicMillis()
+      let limits = Shutdown.Limits(lateMillis: 60_000, totalMillis: 60_000)
+      #expect(await Shutdown(log, limits).run(parts) {})
+      tookMillis = monotonicMillis() - begun
+    }
+    let expected = ["traces cannot be exported", "the last traces are not exported"]
+    #expect(!told.isEmpty && told.allSatisfy { expected.contains($0["message"] ?? "") })
   }
-  let expected = ["traces cannot be exported", "the last traces are not exported"]
-  #expect(!told.isEmpty && told.allSatisfy { expected.contains($0["message"] ?? "") })
+  #expect(tookMillis < 4_000, "shorter than the time for one export of a running server")
 }

@@ -91,14 +91,18 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
 }
 
 @Test func `the log names a part that is late while the server still waits for it`() async throws {
-  let released = Completion()
-  let (parts, _) = list(["a", "b", "c"], holding: ("b", released))
-  let told = try await lines { log in
-    async let haveEnded = end(parts, log, lateMillis: 200)
-    try await Task.sleep(for: .seconds(1))
-    log.info("released")
-    released.end()
-    #expect(await haveEnded)
+  var told: [[String: String]] = []
+  // A busy machine may wake the alarm late.
+  for seconds in [1, 10] where told.first?["message"] != "a part is late" {
+    let released = Completion()
+    let (parts, _) = list(["a", "b", "c"], holding: ("b", released))
+    told = try await lines { log in
+      async let haveEnded = end(parts, log, lateMillis: 200)
+      try await Task.sleep(for: .seconds(seconds))
+      log.info("released")
+      released.end()
+      #expect(await haveEnded)
+    }
   }
   #expect(told.map { $0["message"] } == ["a part is late", "released"])
   #expect([told[0]["level"], told[0]["part"], told[0]["phase"]] == ["warning", "b", "drain"])
@@ -108,8 +112,8 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
   let (released, gaveUp) = (Completion(), Completion())
   let (parts, diary) = list(["a", "b", "c"], holding: ("b", released))
   let told = try await lines { log in
-    async let haveEnded = end(parts, log, totalMillis: 300) { gaveUp.end() }
-    #expect(await gaveUp.wait(millis: 10_000))
+    async let haveEnded = end(parts, log, totalMillis: 1_000) { gaveUp.end() }
+    #expect(await gaveUp.wait(millis: 60_000))
     #expect(diary.text == ["drain c", "drain b"])
     // The server would have exited.
     released.end()
@@ -123,8 +127,8 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
   let (parts, _) = list(["a"])
   let gaveUp = Completion()
   try await silently { log in
-    #expect(await end(parts, log, totalMillis: 300) { gaveUp.end() })
-    #expect(await !gaveUp.wait(millis: 600))
+    #expect(await end(parts, log, totalMillis: 2_000) { gaveUp.end() })
+    #expect(await !gaveUp.wait(millis: 2_300))
   }
 }
 

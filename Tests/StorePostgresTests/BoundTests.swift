@@ -13,7 +13,9 @@ import Testing
     let store = try place.open(observer: notes) {
       $0.connections = 1
       $0.queueMax = 1
-      $0.waitMillis = 300
+      $0.waitMillis = 1_000
+      $0.lockMillis = 20_000
+      $0.statementMillis = 20_000
       $0.placingMillis = 3_600_000
     }
     #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
@@ -38,7 +40,7 @@ import Testing
     }
     #expect(refusals.contains(.unavailable("store queue full")))
     #expect(refusals.contains(.unavailable("no connection was free in time")))
-    #expect(begun.duration(to: .now) > .milliseconds(290) && begun.duration(to: .now) < .seconds(2))
+    #expect(begun.duration(to: .now) > .milliseconds(990))
     #expect(notes.full.load(ordering: .relaxed) == 1)
     try other.execute("COMMIT")
     #expect(try await first == .committed)
@@ -66,7 +68,7 @@ import Testing
     let place = try Place(database: true)
     let store = try place.open {
       $0.statementMillis = 60_000
-      $0.slackMillis = -59_700
+      $0.slackMillis = -59_000
     }
     #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     let other = try place.session()
@@ -165,7 +167,7 @@ import Testing
     let notes = CountNotes()
     let store = try place.open(observer: notes) { $0.countingMillis = 3_600_000 }
     // The store counts everything once when it opens.
-    for _ in 0..<300 where notes.counts.withLock({ $0.count }) < 2 { try await Task.sleep(nanoseconds: 10_000_000) }
+    for _ in 0..<6_000 where notes.counts.withLock({ $0.count }) < 2 { try await Task.sleep(nanoseconds: 10_000_000) }
     let at = Timestamp(millis: 0)
     let digest = Digest([UInt8](repeating: 1, count: 32))
     let pending = PendingRecord(
@@ -191,7 +193,7 @@ import Testing
     let record = AuditRecord(
       id: "1", at: Timestamp(millis: 0), accountID: "ann", event: "LINKED", caller: CallerName("shop"))
     #expect(try await other.commit(.record(.appendAudit(record))) == .committed)
-    for _ in 0..<300 where told.load(ordering: .relaxed) == 0 { try await Task.sleep(nanoseconds: 10_000_000) }
+    for _ in 0..<6_000 where told.load(ordering: .relaxed) == 0 { try await Task.sleep(nanoseconds: 10_000_000) }
     #expect(told.load(ordering: .relaxed) == 1)
     await store.close()
     await other.close()

@@ -69,7 +69,7 @@ final class Place: Sendable {
   }
 
   /// Waits until the query returns `t` outside of the place. Checks every ten milliseconds.
-  static func wait(until query: String, times: Int = 500) async throws {
+  static func wait(until query: String, times: Int = 6_000) async throws {
     let session = try ReadyConnection.connect(Options(conninfo: server))
     defer { session.abandon() }
     for _ in 0..<times {

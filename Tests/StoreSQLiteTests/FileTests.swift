@@ -146,9 +146,9 @@ import Testing
   }
 }
 
-/// Repeats the call until it returns a value, for at most five seconds.
+/// Repeats the call until it returns a value, for at most a minute.
 func eventually<Value>(_ ask: () throws -> Value?) async throws -> Value {
-  for _ in 0..<500 {
+  for _ in 0..<6_000 {
     if let value = try ask() { return value }
     try await Task.sleep(for: .milliseconds(10))
   }

@@ -55,11 +55,15 @@ struct JWSTests {
     let marks = [String](repeating: "\u{301}\u{323}", count: 3_000).joined()
     let text = Base64URL.encode(Array(header.replacing("MARKS", with: "a" + marks).utf8))
     #expect(text.utf8.count < JWS.byteCountMax - 200)
-    let took = ContinuousClock().measure {
-      #expect(throws: TokenError.malformed(.header)) { try JWS(text + "." + Self.claims + ".") }
+    var shortest = Duration.seconds(60)
+    for _ in 0..<3 {
+      let took = ContinuousClock().measure {
+        #expect(throws: TokenError.malformed(.header)) { try JWS(text + "." + Self.claims + ".") }
+      }
+      shortest = min(shortest, took)
     }
-    // Comparing it would take a quarter of a second.
-    #expect(took < .milliseconds(100))
+    // Comparing it would take a quarter of a second each time.
+    #expect(shortest < .milliseconds(100))
   }
 
   @Test func `an unsigned token, alg none in any case, is refused (check 43)`() {

@@ -76,9 +76,13 @@ struct KeySetTests {
   func `text that takes quadratic time to compare does not count as text, in any member`(member: String) throws {
     let hostile = "a" + [String](repeating: "\u{301}\u{323}", count: 20_000).joined()
     let jwk = #"{"crv":"P-256",\#(member == "kty" ? "" : #""kty":"EC","#)"\#(member)":"\#(hostile)","x":"AA","y":"AA"}"#
-    let took = ContinuousClock().measure { _ = try? JWKSet.parse(Array(#"{"keys":[\#(jwk)]}"#.utf8)) }
+    var shortest = Duration.seconds(60)
+    for _ in 0..<3 {
+      let took = ContinuousClock().measure { _ = try? JWKSet.parse(Array(#"{"keys":[\#(jwk)]}"#.utf8)) }
+      shortest = min(shortest, took)
+    }
     // Comparing it once takes three quarters of a second, and more in a debug build.
-    #expect(took < .milliseconds(500))
+    #expect(shortest < .milliseconds(500))
     #expect(JSONValue.string(hostile).string == nil && JSONValue.string("\u{e9}e\u{301}").string != nil)
   }
 

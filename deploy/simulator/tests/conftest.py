@@ -39,7 +39,7 @@ class Running:
         """The form that a user would submit, without the folder."""
         folder = [] if arguments[0] in FOLDERLESS else ["--folder", str(self.folder)]
         done = subprocess.run([sys.executable, str(SIMULATOR), arguments[0], *folder, *arguments[1:]],
-                              check=False, capture_output=True, text=True, timeout=30)
+                              check=False, capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise RuntimeError(done.stderr)
         return done.stdout.strip()
@@ -72,7 +72,7 @@ class Running:
         finally:
             self.behave(issuer, endpoint, "well")
 
-    def get(self, path: str, timeout_seconds: float = 5) -> bytes:
+    def get(self, path: str, timeout_seconds: float = 30) -> bytes:
         with urllib.request.urlopen(self.base + path, context=self.trust, timeout=timeout_seconds) as answer:
             return answer.read()
 
@@ -91,7 +91,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     assert word == "listening"
     yield Running(folder, base, ssl.create_default_context(cafile=str(folder / "authority.pem")))
     process.terminate()
-    assert process.wait(timeout=5) == 0
+    assert process.wait(timeout=30) == 0
 
 
 @pytest.fixture
