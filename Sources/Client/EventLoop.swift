@@ -27,9 +27,6 @@ public final class EventLoop {
   /// Runs `body` once, after at least this many milliseconds.
   public func after(millis: Int64, _ body: @escaping () -> Void) { driver.after(millis: millis, body) }
 
-  /// Forgets the session ticket of an endpoint that is no longer used.
-  package func forget(_ endpoint: Endpoint) { driver.forget(endpoint) }
-
   /// Begins a turn at this time of the monotonic clock, in nanoseconds. A new call replaces the earlier time.
   public func wake(atNanos nanos: Int64) { driver.alarm.set(atNanos: nanos) }
 
@@ -52,6 +49,13 @@ public final class EventLoop {
   }
 }
 
+/// A ticket, which is valid only in the TLS context of its endpoint. Another endpoint can get the identity of one that
+/// is gone.
+private struct KeptTicket {
+  weak var endpoint: Endpoint?
+  let ticket: SessionTicket
+}
+
 /// The reactor driver of one loop: owns its connections and defines the order of work in a turn.
 @safe final class Driver: ReactorDriver {
   typealias Command = @Sendable (EventLoop) -> Void
@@ -71,8 +75,8 @@ public final class EventLoop {
     // Run it for the first time without waiting for another event.
     didSet { mustNotSleep = everyTurn != nil }
   }
-  /// The newest session ticket for each endpoint. Holding the endpoint keeps its identity from being used again.
-  private var tickets: [ObjectIdentifier: (endpoint: Endpoint, ticket: SessionTicket)] = [:]
+  /// The newest session ticket for each endpoint.
+  private var tickets: [ObjectIdentifier: KeptTicket] = [:]
   private var connections = SlotTable<Connection>()
   private var touched: [Connection] = []
   private var leftOver: [Connection] = []
@@ -134,13 +138,15 @@ public final class EventLoop {
 
   // MARK: For the loop and its connections
 
-  func ticket(for endpoint: Endpoint) -> SessionTicket? { tickets[ObjectIdentifier(endpoint)]?.ticket }
-
-  func keep(_ ticket: SessionTicket, for endpoint: Endpoint) {
-    tickets[ObjectIdentifier(endpoint)] = (endpoint, ticket)
+  func ticket(for endpoint: Endpoint) -> SessionTicket? {
+    let kept = tickets[ObjectIdentifier(endpoint)]
+    return kept?.endpoint === endpoint ? kept?.ticket : nil
   }
 
-  func forget(_ endpoint: Endpoint) { tickets[ObjectIdentifier(endpoint)] = nil }
+  func keep(_ ticket: SessionTicket, for endpoint: Endpoint) {
+    tickets = tickets.filter { $0.value.endpoint != nil }
+    tickets[ObjectIdentifier(endpoint)] = KeptTicket(endpoint: endpoint, ticket: ticket)
+  }
 
   func after(millis: Int64, _ body: @escaping () -> Void) {
     reactor.startTimer(delayed.insert(body), kind: Driver.delayTimer, delayMillis: millis)

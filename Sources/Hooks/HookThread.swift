@@ -54,18 +54,45 @@ struct HookThreadError: Error, CustomStringConvertible {
   let description: String
 }
 
+/// A connection to a hook, and what its calls show of it.
+private final class HookConnection {
+  let connection: Connection
+  var callCount = 0
+  /// Whether no more calls begin on it. It closes with its last call.
+  var isRetired = false
+  private var arrivals = 0
+  /// When the first call began after the last arrival.
+  private var silentSinceMillis: Int64 = 0
+
+  init(_ connection: Connection) { self.connection = connection }
+
+  func begins() {
+    callCount += 1
+    guard arrivals != connection.arrivals || silentSinceMillis == 0 else { return }
+    arrivals = connection.arrivals
+    silentSinceMillis = monotonicMillis()
+  }
+
+  /// Whether calls have waited this long and nothing arrived.
+  func isSilent(forMillis millis: Int64) -> Bool {
+    arrivals == connection.arrivals && monotonicMillis() - silentSinceMillis >= millis
+  }
+}
+
 /// The thread of one hook: an event loop with one connection, on which all calls run concurrently.
 final class HookThread {
   private let target: HookClient.Target
   private let inbox: HookInbox
   private let loop: EventLoop
-  private var connection: Connection?
+  private var current: HookConnection?
   private var endpoint: Endpoint?
   /// The result of a name look-up on a thread of its own, because it blocks.
   private let resolved = Resolution()
   private var isResolving = false
   /// Calls that wait for the look-up.
   private var waiting: [HookJob] = []
+  /// Nearly the time limit, because a call begins some milliseconds after its limit has begun.
+  private var silentMillis: Int64 { target.timeoutMillis * 9 / 10 }
 
   init(_ target: HookClient.Target, _ inbox: HookInbox) throws(HookThreadError) {
     self.target = target
@@ -80,7 +107,7 @@ final class HookThread {
       return false
     }
     loop.run()
-    connection?.close()
+    current?.connection.close()
   }
 
   private func turn() {
@@ -102,10 +129,12 @@ final class HookThread {
     } catch {
       return job.end(.failure(.unavailable("its request has invalid metadata")))
     }
-    let isReused = connection != nil
-    let connection = connection ?? connect(to: endpoint)
-    let arrivals = connection.arrivals
-    job.begin(connection, head) { [unowned self] result in
+    let isReused = current != nil
+    let used = current ?? connect(to: endpoint)
+    used.begins()
+    job.begin(used.connection, head) { [unowned self] result in
+      used.callCount -= 1
+      if used.isRetired, used.callCount == 0 { used.connection.close() }
       switch result {
       case .success(let answer): job.end(answer)
       case .failure(let status):
@@ -113,37 +142,37 @@ final class HookThread {
         if mayRetry, isReused, status.code == .unavailable, status.wasNotProcessed {
           return start(job, mayRetry: false)
         }
-        if status.code == .deadlineExceeded, !job.order.isCutShort, connection.arrivals == arrivals {
-          giveUp(connection)
-        }
+        if status.code == .deadlineExceeded, used.isSilent(forMillis: silentMillis) { retire(used) }
         job.end(.failure(status.fault(job.order)))
       }
     }
   }
 
-  private func connect(to endpoint: Endpoint) -> Connection {
-    let made = Connection(to: endpoint, on: loop)
+  private func connect(to endpoint: Endpoint) -> HookConnection {
+    let made = HookConnection(Connection(to: endpoint, on: loop))
     var wasOpen = false
-    made.onOpen = { wasOpen = true }
-    made.onUnusable = { [unowned self, unowned made] _ in
-      if connection === made { connection = nil }
+    made.connection.onOpen = { wasOpen = true }
+    made.connection.onUnusable = { [unowned self, unowned made] _ in
+      if current === made { current = nil }
       // The hook may have moved: resolve its name again, and read its files again.
-      if !wasOpen { forgetEndpoint() }
+      if !wasOpen { forget(endpoint) }
     }
-    connection = made
+    current = made
     return made
   }
 
-  /// Closes a connection on which nothing arrived during a whole time limit. The hook may be gone although a proxy, or
-  /// the kernel of its machine, still acknowledges what the server sends.
-  private func giveUp(_ silent: Connection) {
-    forgetEndpoint()
-    silent.close()
+  /// Begins no more calls on a connection that is silent. The hook may be gone although a proxy, or the kernel of its
+  /// machine, still acknowledges what the server sends. Calls in progress continue: the hook may only be slow.
+  private func retire(_ silent: HookConnection) {
+    guard !silent.isRetired else { return }
+    silent.isRetired = true
+    if current === silent { current = nil }
+    forget(silent.connection.endpoint)
+    if silent.callCount == 0 { silent.connection.close() }
   }
 
-  private func forgetEndpoint() {
-    if let endpoint { loop.forget(endpoint) }
-    endpoint = nil
+  private func forget(_ unusable: Endpoint) {
+    if endpoint === unusable { endpoint = nil }
   }
 
   // MARK: The name of the hook

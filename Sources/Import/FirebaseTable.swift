@@ -3,7 +3,8 @@ import Tokens
 /// A parser that splits the CSV form of Firebase's export (RFC 4180, with or without its header) into rows as it is
 /// read.
 ///
-/// A row that is no CSV ends at the end of its line, so that it spoils no other row.
+/// A row with a misplaced quote ends at the end of its line, so that it spoils no other row. A quote that begins a cell
+/// and is never closed takes in the lines that follow, because a quoted cell may have line ends.
 struct CommaSeparated {
   enum Row: Hashable {
     case cells([String])

@@ -7,13 +7,17 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 import verification
 from clients import Client, fresh_email, password, session
 from failures import expect_failure
 from grpc import StatusCode
 from hooks import Hook
+from latchkey.v1.auth_service_pb2 import SignInRequest
+from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from processes import Server
+from waiting import until
 
 
 class Forwarder:
@@ -88,3 +92,26 @@ def test_a_connection_on_which_nothing_arrives_is_replaced_after_the_time_limit(
             web.sign_in(password(email))
         session(web.sign_in(password(email)))
         assert forwarder.accepted == connections
+
+
+def test_calls_with_short_deadlines_replace_a_silent_connection_too(
+        serve: Callable[..., Server], connect: Callable[..., Client], hook: Hook, forwarder: Forwarder) -> None:
+    settings = hook.settings(
+        endpoint=f"https://localhost:{forwarder.port}", events=["before_sign_in"], timeout_millis=3_000)
+    web, email = connect(serve(hooks=[settings], policy=verification.POLICY)), fresh_email()
+    web.create(email)
+    session(web.sign_in(password(email)))
+    forwarder.freeze()
+
+    request, sign_in = SignInRequest(credential=password(email)), AuthServiceStub(web.channel).SignIn
+
+    def signs_in() -> bool:
+        try:
+            session(sign_in(request, timeout=1.5))
+        except grpc.RpcError:
+            return False
+        return True
+
+    assert not signs_in()
+    until(signs_in)
+    assert forwarder.accepted == 2

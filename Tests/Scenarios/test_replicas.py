@@ -104,8 +104,8 @@ def test_a_watcher_of_one_receives_events_of_the_other_within_a_second(
         assert told.event.type == EVENT_TYPE_ACCOUNT_CREATED
         took.append(time.monotonic() - begun)
     stream.cancel()
-    # The fastest, because a busy machine delays the others.
-    assert min(took) < 1
+    # The median, because a busy machine delays some.
+    assert sorted(took)[len(took) // 2] < 1
 
 
 def test_a_message_is_sent_by_one_of_them(servers: tuple[Server, Server], pair: Pair, simulator: Simulator) -> None:

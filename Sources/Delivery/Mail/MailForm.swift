@@ -50,7 +50,9 @@ struct MailForm {
     // By bytes, because some letters form one `Character` with the sign.
     guard let at = address.utf8.lastIndex(of: UInt8(ascii: "@")) else { return address }
     let local = address[..<at]
-    return local.hasSuffix(".") || local.contains("..") ? "\"\(local)\"\(address[at...])" : address
+    let dot = UInt8(ascii: ".")
+    let isDotAtom = local.utf8.last != dot && !zip(local.utf8, local.utf8.dropFirst()).contains { $0 == (dot, dot) }
+    return !isDotAtom ? "\"\(local)\"\(address[at...])" : address
   }
 
   private static func lines(_ lines: [String]) -> [UInt8] { Array((lines.joined(separator: "\r\n") + "\r\n").utf8) }

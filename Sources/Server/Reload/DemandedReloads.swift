@@ -8,7 +8,7 @@ package final class DemandedReloads: Sendable {
     case idle
     case running
     /// A demand came during the reload, which may have read the files before their last change.
-    case runningAgain
+    case runningAgain(@Sendable () -> Void)
   }
 
   private let state = Mutex(State.idle)
@@ -22,25 +22,26 @@ package final class DemandedReloads: Sendable {
         state = .running
         return true
       }
-      state = .runningAgain
+      state = .runningAgain(reload)
       return false
     }
     guard isIdle else { return }
     let work = { @Sendable [self] in
-      repeat { reload() } while isDemandedAgain()
+      reload()
+      while let next = next() { next() }
     }
     // Without a thread, a late signal is better than a lost reload.
     do { try tryStartThread(named: "reload", work) } catch { work() }
   }
 
-  private func isDemandedAgain() -> Bool {
+  private func next() -> (@Sendable () -> Void)? {
     state.withLock { state in
-      guard case .runningAgain = state else {
+      guard case .runningAgain(let reload) = state else {
         state = .idle
-        return false
+        return nil
       }
       state = .running
-      return true
+      return reload
     }
   }
 }

@@ -78,9 +78,14 @@ struct AccountFileRun {
   }
 
   struct Rejected {
+    /// More of a line would fill the terminal.
+    private static let shownMax = 200
+
     var line: AccountFile.Line
     var reason: String
     var message: String
+
+    var shownText: String { String(line.text.prefix(Rejected.shownMax)) }
   }
 
   let context: CommandContext
@@ -173,7 +178,7 @@ struct AccountFileRun {
   private func report(_ tally: Tally) -> Report {
     let rejected = tally.rejected.sorted { $0.line.number < $1.line.number }
     var lines = rejected.map {
-      "Line \($0.line.number): \(printable($0.line.text)): \($0.reason) \(printable($0.message))"
+      "Line \($0.line.number): \(printable($0.shownText)): \($0.reason) \(printable($0.message))"
     }
     lines.append("\(tally.done) \(outcome), \(tally.unchanged) unchanged, \(rejected.count) rejected.")
     return Report(lines, [
@@ -181,7 +186,7 @@ struct AccountFileRun {
       JSONMember("unchanged", .int(Int64(tally.unchanged))),
       JSONMember("errors", .array(rejected.map { each in
         .object([
-          JSONMember("line", .int(Int64(each.line.number))), JSONMember("account", .string(each.line.text)),
+          JSONMember("line", .int(Int64(each.line.number))), JSONMember("account", .string(each.shownText)),
           JSONMember("reason", .string(each.reason)), JSONMember("message", .string(each.message)),
         ])
       })),

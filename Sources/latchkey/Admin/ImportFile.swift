@@ -209,7 +209,7 @@ final class ImportTally {
       lines.append("Ignored members: \(names.joined(separator: ", ")).")
     }
     if withoutMethod > 0 {
-      lines.append("\(withoutMethod) rows have no password, provider or phone number: their users may need help.")
+      lines.append("\(withoutMethod) rows have neither a password nor a provider nor a phone number to sign in with.")
     }
     if let warning { lines.append(warning) }
     if listsErrors { lines += errors.map { "  " + $0.line } }
