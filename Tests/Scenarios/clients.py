@@ -263,8 +263,8 @@ class Client:
     def remove_factors(self, account_id: str) -> admin.RemoveSecondFactorsResponse:
         return _call(self._admin.RemoveSecondFactors, admin.RemoveSecondFactorsRequest(account_id=account_id))
 
-    def unlink_provider(self, account_id: str, provider_id: str) -> types.Account:
-        request = admin.UnlinkProviderRequest(account_id=account_id, provider_id=provider_id)
+    def unlink_provider(self, account_id: str, provider_id: str, subject: str = "") -> types.Account:
+        request = admin.UnlinkProviderRequest(account_id=account_id, provider_id=provider_id, subject=subject)
         return _call(self._admin.UnlinkProvider, request).account
 
     def create_account(self, actor: str = "", **fields: Any) -> types.Account:

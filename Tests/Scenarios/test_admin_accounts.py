@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import latchkey_settings
 import outbox
 import pyotp
 import pytest
+import verification
 from authenticators import Authenticator
 from clients import PASSWORD, Client, assertion, custom, factor_required, fresh_email, password, session
 from failures import expect_failure
@@ -136,6 +138,24 @@ def test_an_identity_from_elsewhere_is_linked_once(web: Client, admin: Client, s
     for provider in ("password", "phone", "emailLink"):
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="provider_id"):
             admin.link_identity(made.account_id, provider, "x")
+
+
+def test_an_identity_is_found_and_unlinked_by_the_id_that_linked_it(
+        serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
+    directory, person, number = str(uuid.uuid4()), str(uuid.uuid4()), fresh_number()
+    entry = {**latchkey_settings.microsoft(simulator.base, "simulator"), "allowed_tenants": [directory]}
+    admin = connect(serve(providers=[entry], policy=verification.POLICY), key="admin")
+    made = admin.create_account(email=fresh_email(), phone_number=number, password=PASSWORD)
+    linked = admin.link_identity(made.account_id, "microsoft.com", person).account
+    assert f"{directory}.{person}" in {each.subject for each in linked.providers}
+    for provider_id, subject in (("microsoft.com", person), ("microsoft.com", f"{directory}.{person}"),
+                                 ("phone", number)):
+        found = admin.lookup(identity={"provider_id": provider_id, "subject": subject})
+        assert found.account_id == made.account_id
+    left = admin.unlink_provider(made.account_id, "microsoft.com", person)
+    assert "microsoft.com" not in {each.provider_id for each in left.providers}
+    with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
+        admin.lookup(identity={"provider_id": "microsoft.com", "subject": "no id"})
 
 
 def test_second_factors_are_set_and_required(web: Client, admin: Client) -> None:
