@@ -18,6 +18,7 @@ import verification  # noqa: E402
 from clients import Client  # noqa: E402
 from common_fixtures import folder, simulator  # noqa: E402, F401
 from configuration import Settings  # noqa: E402
+from hooks import Hook  # noqa: E402
 from matrix import MATRIX, REPORT  # noqa: E402
 from ordering import put_first  # noqa: E402
 from processes import Server, Simulator  # noqa: E402
@@ -106,6 +107,13 @@ def endpoint(folder: Path, simulator: Simulator) -> Iterator[Server]:
     """A server that publishes its keys, with the default settings."""
     running = Server.start(
         folder, simulator, keys=keys_endpoint.on_a_free_port(), metrics=metrics.ON_A_FREE_PORT)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def hook(folder: Path) -> Iterator[Hook]:
+    running = Hook(folder)
     yield running
     running.stop()
 

@@ -27,34 +27,55 @@ LOCAL = SIGNATURE + bytes([0x20, 0, 0, 0])
 UNIX = SIGNATURE + bytes([0x21, 0x31, 0, 216]) + b"/run/client".ljust(216, b"\0")
 
 
+class Proxy:
+    """Listens on `port`, and forwards each connection to a local server after `header`."""
+
+    def __init__(self, server_port: int, header: bytes = b"") -> None:
+        self.accepted = 0
+        self._server_port, self._header, self._frozen = server_port, header, threading.Event()
+        self._opened: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def freeze(self) -> None:
+        """Stops the present connections without closing them, like a balancer whose server is gone. New ones work."""
+        self._frozen.set()
+        self._frozen = threading.Event()
+
+    def stop(self) -> None:
+        # A blocked accept continues only after a shutdown.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for each in (self._listener, *self._opened):
+            each.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self.accepted += 1
+                server = socket.create_connection(("127.0.0.1", self._server_port))
+                server.sendall(self._header)
+                self._opened.extend((client, server))
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=self._pump, args=(*pair, self._frozen), daemon=True).start()
+
+    @staticmethod
+    def _pump(source: socket.socket, target: socket.socket, frozen: threading.Event) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65_536):
+                if not frozen.is_set():
+                    target.sendall(data)
+        with contextlib.suppress(OSError):
+            if not frozen.is_set():
+                target.shutdown(socket.SHUT_WR)
+
+
 @contextlib.contextmanager
 def proxy(port: int, header: bytes) -> Iterator[int]:
     """The port of a proxy to the local `port`."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    opened: list[socket.socket] = []
-
-    def pump(source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65_536):
-                target.sendall(data)
-        with contextlib.suppress(OSError):
-            target.shutdown(socket.SHUT_WR)
-
-    def accept() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                server = socket.create_connection(("127.0.0.1", port))
-                server.sendall(header)
-                opened.extend((client, server))
-                for pair in ((client, server), (server, client)):
-                    threading.Thread(target=pump, args=pair, daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
+    running = Proxy(port, header)
     try:
-        yield listener.getsockname()[1]
+        yield running.port
     finally:
-        # A blocked accept continues only after a shutdown.
-        listener.shutdown(socket.SHUT_RDWR)
-        for each in (listener, *opened):
-            each.close()
+        running.stop()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,13 +36,6 @@ from waiting import until
 
 DENIED = (StatusCode.PERMISSION_DENIED, "DENIED_BY_HOOK")
 UNAVAILABLE = (StatusCode.UNAVAILABLE, "HOOK_UNAVAILABLE")
-
-
-@pytest.fixture
-def hook(folder: Path) -> Iterator[Hook]:
-    running = Hook(folder)
-    yield running
-    running.stop()
 
 
 @pytest.fixture
